@@ -1,0 +1,1 @@
+"""Hard-ridge random feature expansion: accurate, small and readable regression models."""
