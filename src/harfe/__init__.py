@@ -1,1 +1,56 @@
-"""Hard-ridge random feature expansion: accurate, small and readable regression models."""
+"""Hard-ridge random feature expansion: accurate, small and readable regression models.
+
+The public surface. Modules are imported when a name is first used (SPEC 1), so that importing
+`harfe` does not import scikit-learn.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harfe.estimator import HARFERegressor
+    from harfe.expansion import Expansion
+    from harfe.features import SparseRandomFeatures
+    from harfe.law import FeatureLaw
+    from harfe.pursuit import PursuitResult, StopReason, hard_ridge_pursuit
+
+__version__ = version("harfe")
+
+_HOME = {
+    "Expansion": "expansion",
+    "FeatureLaw": "law",
+    "HARFERegressor": "estimator",
+    "PursuitResult": "pursuit",
+    "SparseRandomFeatures": "features",
+    "StopReason": "pursuit",
+    "hard_ridge_pursuit": "pursuit",
+}
+_MODULES = ("datasets", "metrics")
+
+__all__ = [
+    "Expansion",
+    "FeatureLaw",
+    "HARFERegressor",
+    "PursuitResult",
+    "SparseRandomFeatures",
+    "StopReason",
+    "__version__",
+    "datasets",
+    "hard_ridge_pursuit",
+    "metrics",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"harfe.{_HOME[name]}"), name)
+    if name in _MODULES:
+        return import_module(f"harfe.{name}")
+    raise AttributeError(f"module 'harfe' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

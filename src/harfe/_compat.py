@@ -1,0 +1,80 @@
+"""Every private or version-dependent scikit-learn name, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    _check_sample_weight,
+    validate_data,
+)
+
+try:  # scikit-learn >= 1.9
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+
+    HAS_CALLBACKS = True
+except ImportError:  # pragma: no cover
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands in where scikit-learn has no callbacks."""
+
+    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:  # noqa: D103
+        return method
+
+    HAS_CALLBACKS = False
+
+__all__ = [
+    "HAS_CALLBACKS",
+    "CallbackSupportMixin",
+    "FitProgress",
+    "check_feature_names_in",
+    "check_sample_weight",
+    "validate_data",
+    "with_callbacks",
+]
+
+check_feature_names_in = _check_feature_names_in
+check_sample_weight = _check_sample_weight
+
+
+class FitProgress:
+    """Tells scikit-learn's callbacks of every round of a fit, and whether one asks to stop.
+
+    Does nothing where scikit-learn has no callbacks.
+    """
+
+    def __init__(
+        self, estimator: Any, X: Any, y: Any, sample_weight: Any, *, max_rounds: int
+    ) -> None:
+        self._context: Any = None
+        self._round: Any = None
+        if not HAS_CALLBACKS:  # pragma: no cover
+            return
+        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+        self._task = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
+        # One more than rounds: the task that is open when the last round ends is closed empty.
+        self._context = estimator._init_callback_context(max_subtasks=max_rounds + 1)
+        self._context.call_on_fit_task_begin(**self._task)
+        self._open()
+
+    def _open(self) -> None:
+        self._round = self._context.subcontext(task_name="round")
+        self._round.call_on_fit_task_begin(**self._task)
+
+    def end_round(self, attributes: Callable[[], Mapping[str, Any]]) -> bool:
+        """Close a round; `attributes` makes the fitted attributes of a model of this round."""
+        if self._context is None:  # pragma: no cover
+            return False
+        stop = self._round.call_on_fit_task_end(
+            **self._task, reconstruction_attributes=attributes
+        )
+        self._open()
+        return bool(stop)
+
+    def close(self) -> None:
+        """End the fit."""
+        if self._context is not None:
+            self._round.call_on_fit_task_end(estimator=self._task["estimator"])
+            self._context.call_on_fit_task_end(**self._task, reconstruction_attributes={})

@@ -1,0 +1,93 @@
+"""Data at the door of the estimators: what cannot be used is refused before any work.
+
+Messages name the argument, what is wrong with it, and what to type instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+from sklearn.utils.validation import column_or_1d
+
+from harfe._compat import check_sample_weight, validate_data
+
+
+def check_inputs(
+    estimator: Any, X: Any, *, reset: bool, dtype: Any = np.float64, min_rows: int = 1
+) -> NDArray[Any]:
+    """X as a finite matrix; on `reset` its columns are remembered, otherwise compared."""
+    try:
+        return validate_data(
+            estimator, X, reset=reset, dtype=dtype, ensure_min_samples=min_rows
+        )
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+        raise ValueError(
+            f"X holds text{_first_text(X)}; encode it as numbers first, e.g. with "
+            "sklearn.preprocessing.OneHotEncoder, or leave the column out"
+        ) from error
+
+
+def _first_text(X: Any) -> str:
+    """Where the first text stands, for a message."""
+    table = np.asarray(X, dtype=object)
+    columns = getattr(X, "columns", range(table.shape[1]))
+    for name, column in zip(columns, table.T, strict=True):
+        for value in column:
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                return f" in column {name!r}, e.g. {value!r}"
+    return ""
+
+
+def check_targets(y: Any, n_rows: int) -> NDArray[Any]:
+    """y as finite numbers, real or complex, of shape (rows,) or (rows, targets)."""
+    if y is None:
+        raise ValueError(
+            "y is None, but this estimator requires y to be passed, but the target y is None; "
+            "call fit(X, y)"
+        )
+    if np.asarray(y).dtype.kind == "c":
+        # scikit-learn refuses complex numbers; what it checks holds for the parts alike.
+        y = np.atleast_1d(np.asarray(y, dtype=complex))
+        for part in (y.real, y.imag):
+            check_array(part, ensure_2d=False, input_name="y")
+    else:
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+    if y.ndim not in (1, 2):
+        raise ValueError(f"y has shape {y.shape}; pass one target (rows,) or (rows, targets)")
+    if len(y) != n_rows:
+        raise ValueError(
+            f"X has {n_rows} rows but y has {len(y)}; pass one target value for each row of X"
+        )
+    return y
+
+
+def check_weights(sample_weight: Any, X: NDArray[Any]) -> NDArray[np.float64]:
+    """Row weights, finite and not negative, with at least two rows that count."""
+    if sample_weight is None:
+        return np.ones(len(X))
+    if not np.isscalar(sample_weight):
+        sample_weight = column_or_1d(sample_weight)
+        if len(sample_weight) != len(X):
+            raise ValueError(
+                f"sample_weight.shape == {sample_weight.shape}, expected {(len(X),)}: "
+                "pass one weight for each row of X"
+            )
+    weights = check_sample_weight(sample_weight, X, dtype=np.float64)
+    if np.any(weights < 0):
+        raise ValueError(
+            f"sample_weight holds the negative value {weights.min()!r}; weights count how often a "
+            "row was seen, pass numbers >= 0"
+        )
+    if np.count_nonzero(weights) < 2:
+        raise ValueError(
+            f"sample_weight is positive for {np.count_nonzero(weights)} rows; at least 2 rows must "
+            "count, pass sample_weight=None to count all alike"
+        )
+    return weights

@@ -1,0 +1,377 @@
+"""HARFERegressor: validation, composition, attributes; no algorithm."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from harfe._compat import CallbackSupportMixin, FitProgress, with_callbacks
+from harfe.checks import check_inputs, check_targets, check_weights
+from harfe.expansion import Expansion, sensitivities
+from harfe.features import generator, law_of
+from harfe.machine import available_memory
+from harfe.problem import COLUMN_SCALES, Problem, make_problem
+from harfe.pursuit import Round, StopReason, check_settings, hard_ridge_pursuit
+from harfe.units import INPUT_SCALES, measure_units
+
+
+class HARFERegressor(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """Hard-ridge random feature expansion: a regression model of s sparse random features.
+
+    Minimises (1/M) Σ_k w_k |y_k - ȳ - (A c)_k|² + α‖c‖² over c with at most s non-zeros, where A
+    holds N random features φ(<x, w_j> + b_j) that each look at q variables, centred and scaled to
+    unit root-mean-square, and M = Σ w.
+
+    Parameters
+    ----------
+    n_components : int or "auto", default="auto"
+        Features drawn, N. "auto" is ten times the sum of the sample weights, between 1000 and 10 000.
+    n_nonzero_coefs : int, float or "auto", default="auto"
+        Features kept, s: a number, or a fraction of N. "auto" is a quarter of the sum of the sample
+        weights, at least 10 and at most a tenth of N.
+    order : "auto", int or sequence of int, default="auto"
+        Variables in a feature, q; several make a mixed pool with equal parts. "auto" is 2, or 1 if
+        there is only one input.
+    alpha : float, default=1e-3
+        Ridge weight of the scaled problem; the "mλ" of the paper's table of real data.
+    activation : {"sin", "cos", "tanh", "sigmoid", "relu", "exp"}, default="sin"
+        φ; "exp" is exp(i·), complex: for real y the real part is predicted.
+    weights : {"normal", "uniform"}, default="normal"
+        Law of the weights: N(0, scale²) or U[-scale, scale].
+    scale : float or array of shape (n_features,), default=1.0
+        Scale of the weights, for inputs in the units of `input_scale`.
+    bias : {"phase", "uniform", "none"}, default="phase"
+        b_j from U[0, 2π], from U[-1, 1], or none.
+    interaction_cst : {"pairwise", "no_interactions"} or sequence of sets, default=None
+        Which variables may meet in a feature: sets of column indices or names.
+    variable_weights : array of shape (n_features,), default=None
+        How often each input is drawn; None draws all alike.
+    init : "zero" or array of shape (n_components,) or (n_targets, n_components), default="zero"
+        Start of the pursuit, as coefficients of the raw features.
+    step_size : float or "normalized", default="normalized"
+        μ of the gradient step; "normalized" is 1/(1+alpha). The paper takes 0.1.
+    max_iter : int, default=100
+        Largest number of rounds.
+    tol : float, default=1e-6
+        Stop once the residual is at most this share of y about its mean.
+    noise_level : float, default=None
+        Also stop once the root-mean-square residual is at most this, in units of y.
+    fit_intercept : bool, default=True
+        Centre features and y; the paper does not.
+    input_scale : {"standard", "robust", "none"}, default="standard"
+        Units in which the weights are drawn: mean and deviation, median and quartiles, or the
+        user's. Folded back: weights, names and formula are always in the user's units.
+    column_scale : {"rms", "none"}, default="rms"
+        Scale features to unit root-mean-square, or leave them; "none" with ``alpha=λ`` and
+        ``step_size=m*μ`` is the paper's literal form.
+    memory_budget : float or "auto", default="auto"
+        Bytes the fit may take; beyond, features are computed again at every pass instead of stored.
+        "auto" is half of the memory that is free.
+    random_state : int, RandomState instance or None, default=None
+        Equal seeds give equal models on any number of threads.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_components,) or (n_targets, n_components)
+        Coefficients of the raw features; zero but on `support_`.
+    intercept_ : float or array of shape (n_targets,)
+    support_ : int array of shape (n_nonzero,)
+        The kept features, sorted.
+    weights_ : scipy.sparse.csc_array of shape (n_features, n_components)
+        The paper's W, in the user's units.
+    bias_ : array of shape (n_components,)
+        The paper's b, in the user's units.
+    expansion_ : Expansion
+        The fitted function as a value: the kept features only.
+    feature_importances_ : array of shape (n_features,)
+        Var(x_j) · mean (∂f/∂x_j)² over the training rows, as shares that sum to one.
+    n_components_, n_nonzero_coefs_ : int
+        N and s after "auto" and fractions are resolved.
+    n_iter_ : int
+        Rounds of the pursuit.
+    history_ : dict of arrays, one entry a round
+        ``"objective"`` and ``"relative_residual"``. The returned round has the lowest objective.
+    stop_reason_ : StopReason
+        Why the pursuit ended; its value is advice.
+    law_ : FeatureLaw
+        Law of the features, on inputs in the units of `input_scale`.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if X has column names.
+
+    See Also
+    --------
+    SparseRandomFeatures : The features alone, as a transformer.
+    hard_ridge_pursuit : The algorithm alone.
+
+    References
+    ----------
+    E. Saha, H. Schaeffer, G. Tran: HARFE: Hard-Ridge Random Feature Expansion, arXiv:2202.02877.
+
+    Examples
+    --------
+    >>> from harfe import HARFERegressor
+    >>> from harfe.datasets import make_function
+    >>> data = make_function("friedman1", 300, random_state=0)
+    >>> model = HARFERegressor(random_state=0).fit(data.X, data.y)
+    >>> bool(model.score(data.X, data.y) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int | str = "auto",
+        n_nonzero_coefs: float | str = "auto",
+        *,
+        order: Any = "auto",
+        alpha: float = 1e-3,
+        activation: str = "sin",
+        weights: str = "normal",
+        scale: Any = 1.0,
+        bias: str = "phase",
+        interaction_cst: Any = None,
+        variable_weights: ArrayLike | None = None,
+        init: Any = "zero",
+        step_size: float | str = "normalized",
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        noise_level: float | None = None,
+        fit_intercept: bool = True,
+        input_scale: str = "standard",
+        column_scale: str = "rms",
+        memory_budget: float | str = "auto",
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_nonzero_coefs = n_nonzero_coefs
+        self.order = order
+        self.alpha = alpha
+        self.activation = activation
+        self.weights = weights
+        self.scale = scale
+        self.bias = bias
+        self.interaction_cst = interaction_cst
+        self.variable_weights = variable_weights
+        self.init = init
+        self.step_size = step_size
+        self.max_iter = max_iter
+        self.tol = tol
+        self.noise_level = noise_level
+        self.fit_intercept = fit_intercept
+        self.input_scale = input_scale
+        self.column_scale = column_scale
+        self.memory_budget = memory_budget
+        self.random_state = random_state
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> HARFERegressor:
+        """Draw features and choose s of them.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            NumPy array, or pandas or polars frame with column names.
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+            Real or complex. Several targets share the support.
+        sample_weight : array of shape (n_samples,), default=None
+            How often each row counts: weight 2 is the row twice, weight 0 is no row.
+
+        Returns
+        -------
+        self
+        """
+        X = check_inputs(self, X, reset=True, min_rows=2)
+        y = check_targets(y, len(X))
+        row_weights = check_weights(sample_weight, X)
+        N, s = self._resolve(row_weights.sum())
+        law = law_of(self, X.shape[1])
+        progress = FitProgress(self, X, y, sample_weight, max_rounds=self.max_iter)
+
+        counted = row_weights > 0
+        X, targets, row_weights = X[counted], y[counted].reshape(counted.sum(), -1), row_weights[counted]
+        units = measure_units(X, row_weights, self.input_scale)
+        pool = law.draw(N, generator(self.random_state)).in_user_units(units)
+        problem = make_problem(
+            pool,
+            X,
+            targets,
+            row_weights,
+            n_nonzero_coefs=s,
+            memory_budget=self._memory_budget(),
+            fit_intercept=self.fit_intercept,
+            column_scale=self.column_scale,
+        )
+        columns = tuple(
+            str(name)
+            for name in getattr(self, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])])
+        )
+
+        def expansion(S: NDArray[np.intp], c: NDArray[Any]) -> Expansion:
+            coef, intercept = problem.to_raw(S, c)
+            complex_y = y.dtype.kind == "c"
+            if not complex_y:
+                intercept = intercept.real
+            return Expansion(pool.take(S), coef, intercept, columns, complex_y)
+
+        def after_round(state: Round) -> bool:
+            return progress.end_round(
+                lambda: {"expansion_": expansion(state.support, state.coef), "_y_ndim": y.ndim}
+            )
+
+        result = hard_ridge_pursuit(
+            problem,
+            s,
+            self.alpha,
+            step_size=self.step_size,
+            init=self._scaled_init(problem),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            noise_level=self.noise_level,
+            callback=after_round,
+        )
+        if result.reason is StopReason.MAX_ITER:
+            warnings.warn(result.reason.value, ConvergenceWarning, stacklevel=2)
+
+        self.expansion_ = expansion(result.support, result.coef)
+        self.law_ = law
+        self._pool = pool
+        self._y_ndim = y.ndim
+        self.support_ = result.support
+        self.n_components_, self.n_nonzero_coefs_ = N, s
+        self.n_iter_ = result.n_iter
+        self.history_ = {
+            "objective": result.objective,
+            "relative_residual": result.relative_residual,
+        }
+        self.stop_reason_ = result.reason
+        self.feature_importances_ = sensitivities(self.expansion_, X, row_weights)
+        progress.close()
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Evaluate the kept features and sum them up.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_targets)
+        """
+        check_is_fitted(self, "expansion_")
+        X = check_inputs(self, X, reset=False)
+        prediction = self.expansion_.predict(X)
+        return prediction[:, 0] if self._y_ndim == 1 else prediction
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R² of the prediction; for complex y 1 - Σ w|y - f|² / Σ w|y - ȳ|².
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+        """
+        if np.asarray(y).dtype.kind != "c":
+            return super().score(X, y, sample_weight)
+        prediction = self.predict(X)
+        y = check_targets(y, len(prediction))
+        w = check_weights(sample_weight, prediction.reshape(len(y), -1))
+        error = w @ np.abs((y - prediction).reshape(len(y), -1)) ** 2
+        y = y.reshape(len(y), -1)
+        spread = w @ np.abs(y - w @ y / w.sum()) ** 2
+        return float(np.mean(1 - error / spread))
+
+    @property
+    def coef_(self) -> NDArray[Any]:
+        """Coefficients of the raw features, zero but on `support_`."""
+        coef = self.expansion_.coef
+        full = np.zeros((len(coef), self.n_components_), coef.dtype)
+        full[:, self.support_] = coef
+        return full[0] if self._y_ndim == 1 else full
+
+    @property
+    def intercept_(self) -> Any:
+        """Constant of the fitted function."""
+        intercept = self.expansion_.intercept
+        return intercept[0] if self._y_ndim == 1 else intercept
+
+    @property
+    def weights_(self) -> sp.csc_array:
+        """The paper's W of all N features, in the user's units."""
+        return self._pool.weights()
+
+    @property
+    def bias_(self) -> NDArray[np.float64]:
+        """The paper's b of all N features, in the user's units."""
+        return self._pool.phases
+
+    def _resolve(self, total_weight: float) -> tuple[int, int]:
+        """N and s as numbers, and every other setting checked."""
+        N, s = self.n_components, self.n_nonzero_coefs
+        if N == "auto":
+            N = int(np.clip(10 * total_weight, 1000, 10_000))
+        elif not isinstance(N, Integral) or isinstance(N, bool) or N < 1:
+            raise ValueError(
+                f"n_components={N!r} must be 'auto' or at least 1, e.g. n_components=1000"
+            )
+        if s == "auto":
+            s = int(np.clip(total_weight / 4, min(10, N), max(N // 10, 1)))
+        elif isinstance(s, Real) and not isinstance(s, Integral):
+            if not 0 < s <= 1:
+                raise ValueError(
+                    f"n_nonzero_coefs={s!r} as a fraction must be above 0 and at most 1; "
+                    "pass a whole number for a count"
+                )
+            s = max(1, round(float(s) * int(N)))
+        check_settings(
+            n_nonzero_coefs=s,
+            n_components=int(N),
+            alpha=self.alpha,
+            step_size=self.step_size,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            noise_level=self.noise_level,
+        )
+        for name, allowed in (("input_scale", INPUT_SCALES), ("column_scale", COLUMN_SCALES)):
+            if getattr(self, name) not in allowed:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} is not known; choose one of {', '.join(allowed)}"
+                )
+        return int(N), int(s)
+
+    def _memory_budget(self) -> float:
+        budget = self.memory_budget
+        if budget == "auto":
+            return available_memory() / 2
+        if not isinstance(budget, Real) or isinstance(budget, bool) or not budget > 0:
+            raise ValueError(
+                f"memory_budget={budget!r} must be 'auto' or a positive number of bytes, e.g. 2e9"
+            )
+        return float(budget)
+
+    def _scaled_init(self, problem: Problem) -> Any:
+        if isinstance(self.init, str):
+            return self.init
+        _, N, T = problem.shape
+        coef = np.asarray(self.init)
+        if coef.shape not in ((N,), (T, N)) or (coef.ndim == 1 and T > 1):
+            raise ValueError(
+                f"init has shape {coef.shape}; pass 'zero' or coefficients of shape ({T}, {N})"
+            )
+        return problem.from_raw(np.arange(N), coef.reshape(T, N))

@@ -1,0 +1,158 @@
+"""The fitted function as a value: f(x) = intercept + Σ_j c_j φ(<x, w_j> + b_j), s features only.
+
+Everything after the fit works on this: prediction, gradients, explanations, formulas, files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from harfe import kernels
+from harfe.machine import blocks, run_blocks
+from harfe.pool import FeaturePool, Rows
+from harfe.units import measure_units
+
+# Rows handled at a time; also the unit of work of a thread.
+_ROW_BLOCK = 2048
+
+# φ' as a multiple of another activation; exp(i·) is its own derivative times i.
+_DERIVATIVES: dict[str, tuple[str, complex]] = {
+    "sin": ("cos", 1),
+    "cos": ("sin", -1),
+    "tanh": ("tanh_slope", 1),
+    "sigmoid": ("sigmoid_slope", 1),
+    "relu": ("step", 1),
+    "exp": ("exp", 1j),
+}
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """A sum of few features, in the user's units.
+
+    Attributes
+    ----------
+    features : FeaturePool
+        The s kept features: indices, values, phases, activation.
+    coef : array of shape (targets, s)
+    intercept : array of shape (targets,)
+    columns : tuple of str
+        Names of the inputs.
+    complex_output : bool
+        False takes the real part, which is what exp features with real y predict.
+    """
+
+    features: FeaturePool
+    coef: NDArray[Any]
+    intercept: NDArray[Any]
+    columns: tuple[str, ...]
+    complex_output: bool = False
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """f at the rows of X, shape (rows, targets): s features a row, nothing of size rows × s."""
+        X = np.asarray(X)
+        used, compact = self._compact()
+        terms = list(_real_terms(self.features.activation, self.coef, self.complex_output))
+        parts = 2 if self.complex_output else 1
+        out = np.empty((parts * len(self.coef), len(X)))
+        intercept = _stack(self.intercept, self.complex_output)
+
+        def work(rows: slice) -> None:
+            inputs = Rows.of(X[rows, used])
+            total = np.repeat(intercept[:, None], inputs.n_rows, axis=1)
+            for activation, coef in terms:
+                kernels.predict(
+                    inputs.transposed,
+                    inputs.largest,
+                    compact.indices,
+                    compact.values,
+                    compact.phases,
+                    kernels.CODES[activation],
+                    coef,
+                    total,
+                )
+            out[:, rows] = total
+
+        run_blocks(work, blocks(len(X), _ROW_BLOCK))
+        if self.complex_output:
+            out = out[: len(self.coef)] + 1j * out[len(self.coef) :]
+        return np.ascontiguousarray(out.T)
+
+    def gradient(self, X: ArrayLike) -> NDArray[Any]:
+        """Partial derivatives ∂f_t/∂x_j at the rows of X, shape (targets, rows, inputs)."""
+        X = np.asarray(X)
+        activation, factor = _DERIVATIVES[self.features.activation]
+        coef = self.coef * factor if factor != 1 else self.coef
+        weights = self.features.weights()
+        parts = 2 if self.complex_output else 1
+        out = np.zeros((parts * len(coef), len(X), X.shape[1]))
+        for rows in blocks(len(X), _ROW_BLOCK):
+            for kind, real_coef in _real_terms(activation, coef, self.complex_output):
+                inputs = Rows.of(X[rows])
+                slope = np.empty((len(self.features), inputs.n_rows))
+                arguments = (self.features.indices, self.features.values, self.features.phases)
+                kernels.features(
+                    inputs.transposed, inputs.largest, *arguments, kernels.CODES[kind], 0, slope
+                )
+                for t, c in enumerate(real_coef):
+                    out[t, rows] += (weights @ (c[:, None] * slope)).T
+        return out[: len(coef)] + 1j * out[len(coef) :] if self.complex_output else out
+
+    def names(self) -> list[str]:
+        """Readable names of the kept features."""
+        return self.features.names(self.columns)
+
+    def _compact(self) -> tuple[NDArray[np.intp], FeaturePool]:
+        """The inputs that occur, and the features in terms of those alone."""
+        indices = self.features.indices
+        used = np.unique(indices[indices >= 0])
+        if not len(used):
+            used = np.zeros(1, dtype=np.intp)
+        compact = np.where(indices >= 0, np.searchsorted(used, indices), -1)
+        pool = self.features
+        return used, FeaturePool(len(used), compact, pool.values, pool.phases, pool.activation)
+
+
+def _stack(values: NDArray[Any], complex_output: bool) -> NDArray[np.float64]:
+    """Real parts, followed by the imaginary parts if they are wanted."""
+    return np.concatenate([values.real, values.imag]) if complex_output else values.real.copy()
+
+
+def _real_terms(
+    activation: str, coef: NDArray[Any], complex_output: bool
+) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    """Write Σ c φ as sums of real features with real coefficients, one row per real output.
+
+    c·exp(iz) = (c)·cos z + (ic)·sin z.
+    """
+    if activation == "exp":
+        yield "cos", np.ascontiguousarray(_stack(coef, complex_output))
+        yield "sin", np.ascontiguousarray(_stack(1j * coef, complex_output))
+    else:
+        yield activation, np.ascontiguousarray(_stack(coef, complex_output))
+
+
+def sensitivities(
+    expansion: Expansion, X: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Share of each input in how steeply f varies over the rows of X.
+
+    v_j = sd(x_j)² · mean |∂f/∂x_j|², the mean square change of f, to first order, when x_j moves by
+    one standard deviation; rows count by weight, several targets are summed in units of their own
+    total; normalised to sum to one (all zero if f is constant). Terms that cancel count as little
+    as they matter, which the size of the coefficients would not show.
+    """
+    deviation = measure_units(X, weights, "standard").spread
+    deviation = np.where(np.isfinite(deviation), deviation, 0.0)
+    total = np.zeros((len(expansion.coef), X.shape[1]))
+    for rows in blocks(len(X), _ROW_BLOCK):
+        change = np.abs(expansion.gradient(X[rows]) * deviation)
+        total += np.einsum("r,trj->tj", weights[rows], change**2)
+    size = total.sum(axis=1, keepdims=True)
+    shares = np.divide(total, size, out=np.zeros_like(total), where=size > 0)
+    return shares.sum(axis=0) / max(shares.sum(), np.finfo(float).tiny)

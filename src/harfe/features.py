@@ -1,0 +1,186 @@
+"""SparseRandomFeatures: the transformer over a law."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from harfe._compat import check_feature_names_in
+from harfe.checks import check_inputs
+from harfe.law import FeatureLaw
+
+
+class SparseRandomFeatures(TransformerMixin, BaseEstimator):
+    """Random features φ(<x, w_j> + b_j) whose weights w_j touch only a few variables.
+
+    The output is raw φ: neither centred nor scaled, and the inputs are taken as they are.
+
+    Parameters
+    ----------
+    n_components : int, default=1000
+        Number of features N.
+    order : "auto", int or sequence of int, default="auto"
+        Variables in a feature, q; several make a mixed pool with equal parts. "auto" is 2, or 1 if
+        there is only one input.
+    activation : {"sin", "cos", "tanh", "sigmoid", "relu", "exp"}, default="sin"
+        φ; "exp" is exp(i·) and makes the output complex.
+    weights : {"normal", "uniform"}, default="normal"
+        Law of the weights: N(0, scale²) or U[-scale, scale].
+    scale : float or array of shape (n_features,), default=1.0
+        For all variables, or one for each.
+    bias : {"phase", "uniform", "none"}, default="phase"
+        b_j from U[0, 2π], from U[-1, 1], or none.
+    interaction_cst : {"pairwise", "no_interactions"} or sequence of sets, default=None
+        Which variables may meet in a feature, in the words of
+        :class:`~sklearn.ensemble.HistGradientBoostingRegressor`: sets of column indices or names;
+        columns in no set form one more. Sets smaller than `order` are drawn whole.
+    variable_weights : array of shape (n_features,), default=None
+        How often each input is drawn: an index set has probability proportional to the product
+        over its members. None draws all alike.
+    random_state : int, RandomState instance or None, default=None
+        Equal seeds give equal features; a larger `n_components` extends the pool.
+
+    Attributes
+    ----------
+    law_ : FeatureLaw
+        The law drawn from.
+    pool_ : FeaturePool
+        The features, as index sets, values and phases.
+    weights_ : scipy.sparse.csc_array of shape (n_features, n_components)
+        The paper's W.
+    bias_ : array of shape (n_components,)
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if X has column names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from harfe import SparseRandomFeatures
+    >>> X = np.random.default_rng(0).uniform(size=(5, 3))
+    >>> features = SparseRandomFeatures(n_components=2, random_state=0).fit(X)
+    >>> features.transform(X).shape
+    (5, 2)
+    >>> features.weights_.shape
+    (3, 2)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 1000,
+        *,
+        order: Any = "auto",
+        activation: str = "sin",
+        weights: str = "normal",
+        scale: Any = 1.0,
+        bias: str = "phase",
+        interaction_cst: Any = None,
+        variable_weights: ArrayLike | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.order = order
+        self.activation = activation
+        self.weights = weights
+        self.scale = scale
+        self.bias = bias
+        self.interaction_cst = interaction_cst
+        self.variable_weights = variable_weights
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> SparseRandomFeatures:
+        """Draw the features for the columns of X; its rows play no part.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        N = self.n_components
+        if not isinstance(N, Integral) or isinstance(N, bool) or N < 1:
+            raise ValueError(f"n_components={N!r} must be at least 1, e.g. n_components=1000")
+        X = check_inputs(self, X, reset=True, dtype=(np.float64, np.float32))
+        self.law_ = law_of(self, X.shape[1])
+        self.pool_ = self.law_.draw(int(N), generator(self.random_state))
+        self._n_features_out = int(N)
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Evaluate the features.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+            float32 if X is, complex for exp features.
+        """
+        check_is_fitted(self, "pool_")
+        X = check_inputs(self, X, reset=False, dtype=(np.float64, np.float32))
+        return self.pool_.evaluate(X, X.dtype)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names such as ``sin(0.31*age - 1.20*bmi + 0.50)``.
+
+        Parameters
+        ----------
+        input_features : sequence of str, optional
+            Names of the columns, if X had none.
+
+        Returns
+        -------
+        array of str of shape (n_components,)
+        """
+        check_is_fitted(self, "pool_")
+        columns = check_feature_names_in(self, input_features)
+        return np.array(self.pool_.names(columns), dtype=object)
+
+    @property
+    def weights_(self) -> sp.csc_array:
+        """The paper's W, a sparse array of shape (n_features, n_components)."""
+        return self.pool_.weights()
+
+    @property
+    def bias_(self) -> NDArray[np.float64]:
+        """The paper's b."""
+        return self.pool_.phases
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def law_of(estimator: Any, n_variables: int) -> FeatureLaw:
+    """Law that the parameters of an estimator describe."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return FeatureLaw.from_settings(
+        n_variables,
+        order=estimator.order,
+        weights=estimator.weights,
+        scale=estimator.scale,
+        bias=estimator.bias,
+        activation=estimator.activation,
+        interaction_cst=estimator.interaction_cst,
+        variable_weights=estimator.variable_weights,
+        names=None if names is None else [str(name) for name in names],
+    )
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """Generator whose streams the pool is drawn from, from scikit-learn's kinds of seeds."""
+    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    return np.random.default_rng(seed)

@@ -1,0 +1,88 @@
+"""What the machine offers, and how work is spread over it without changing a bit of the result.
+
+Work is cut into blocks whose size never depends on the number of threads; each block is computed
+by one thread with a single-threaded BLAS. So 1 and 64 threads give the same numbers, and small
+factorisations avoid the cost of waking threads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+
+import numba
+import scipy.linalg  # noqa: F401  (loads scipy's BLAS, so that the controller below sees it)
+from threadpoolctl import ThreadpoolController
+
+_FALLBACK_MEMORY = 2 * 2**30
+_CGROUP_FILES = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+)
+
+
+def n_threads() -> int:
+    """Threads to use: numba's setting, which joblib lowers inside its workers."""
+    return int(numba.get_num_threads())
+
+
+@lru_cache(maxsize=1)
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Context in which BLAS and LAPACK use one thread: same bits everywhere, faster when small."""
+    return _blas().limit(limits=1)
+
+
+@lru_cache(maxsize=2)
+def _pool(process: int, workers: int) -> ThreadPoolExecutor:
+    """Threads of this process; a fork has another number and so gets its own."""
+    return ThreadPoolExecutor(workers, thread_name_prefix="harfe")
+
+
+def blocks(n: int, size: int) -> list[slice]:
+    """Cut range(n) into slices of `size`, the last one possibly shorter."""
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def run_blocks(work: Callable[[slice], None], parts: Iterable[slice]) -> None:
+    """Call `work` on every part, on all threads; parts must write to disjoint places."""
+    parts = list(parts)
+    workers = min(n_threads(), len(parts))
+    if workers <= 1:
+        for part in parts:
+            work(part)
+        return
+    queue, lock = iter(parts), Lock()
+
+    def worker(_: int) -> None:
+        while True:
+            with lock:
+                part = next(queue, None)
+            if part is None:
+                return
+            work(part)
+
+    for _ in _pool(os.getpid(), n_threads()).map(worker, range(workers)):
+        pass
+
+
+def available_memory() -> int:
+    """Bytes that can be taken now: the system's free memory, less if a container limits it."""
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        free = _FALLBACK_MEMORY
+    for limit, used in _CGROUP_FILES:
+        try:
+            free = min(free, int(Path(limit).read_text()) - int(Path(used).read_text()))
+        except (OSError, ValueError):  # no such file, or the word "max"
+            continue
+    return max(free, 0)

@@ -1,0 +1,141 @@
+"""Features as a value: which variables, weights and phases, and how to evaluate them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from harfe import kernels
+from harfe.machine import blocks, run_blocks
+from harfe.units import InputUnits
+
+_FEATURE_BLOCK = 128
+
+
+@dataclass(frozen=True)
+class FeaturePool:
+    """Features φ(<x, w_j> + b_j) with weights kept as (indices, values), never dense.
+
+    Attributes
+    ----------
+    n_variables : int
+        Number of inputs d.
+    indices : int array of shape (N, q)
+        The variables of each feature, ascending; -1 pads features of lower order.
+    values : float array of shape (N, q)
+        Their weights; 0 where padded.
+    phases : float array of shape (N,)
+    activation : str
+        φ, one of "sin", "cos", "tanh", "sigmoid", "relu", "exp" (exp(i·), complex).
+    """
+
+    n_variables: int
+    indices: NDArray[np.intp]
+    values: NDArray[np.float64]
+    phases: NDArray[np.float64]
+    activation: str = "sin"
+
+    def __len__(self) -> int:
+        return int(self.phases.shape[0])
+
+    @property
+    def is_complex(self) -> bool:
+        return self.activation == "exp"
+
+    def take(self, chosen: NDArray[np.intp] | slice) -> FeaturePool:
+        """Pool of the chosen features, in the order given."""
+        return FeaturePool(
+            self.n_variables,
+            np.ascontiguousarray(self.indices[chosen]),
+            np.ascontiguousarray(self.values[chosen]),
+            np.ascontiguousarray(self.phases[chosen]),
+            self.activation,
+        )
+
+    def in_user_units(self, units: InputUnits) -> FeaturePool:
+        """Same functions of x, for a pool drawn on (x - centre) / spread.
+
+        <(x - centre)/spread, v> + b = <x, v/spread> + (b - <centre/spread, v>).
+        """
+        present = self.indices >= 0
+        spread = np.where(present, units.spread[self.indices], np.inf)
+        values = self.values / spread
+        shift = np.where(np.isfinite(spread), units.centre[self.indices] / spread, 0.0)
+        phases = self.phases - np.sum(self.values * shift, axis=1)
+        return FeaturePool(self.n_variables, self.indices, values, phases, self.activation)
+
+    def weights(self) -> sp.csc_array:
+        """Return the paper's W, a sparse array of shape (d, N)."""
+        present = self.indices >= 0
+        columns = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+        shape = (self.n_variables, len(self))
+        return sp.csc_array((self.values[present], self.indices[present], columns), shape=shape)
+
+    def write(self, rows: Rows, start: int, out: NDArray[Any]) -> None:
+        """Write φ of rows start .. start + out.shape[1] to `out`, feature-major."""
+        arguments = (rows.transposed, rows.largest, self.indices, self.values, self.phases)
+        if self.is_complex:
+            kernels.complex_features(*arguments, start, out)
+        else:
+            kernels.features(*arguments, kernels.CODES[self.activation], start, out)
+
+    def evaluate(self, X: ArrayLike, dtype: Any = np.float64) -> NDArray[Any]:
+        """Feature matrix of shape (rows, N): A of the paper, before any centring or scaling."""
+        rows = Rows.of(X)
+        out = np.empty((len(self), rows.n_rows), self.result_type(dtype))
+        run_blocks(
+            lambda part: self.take(part).write(rows, 0, out[part]),
+            blocks(len(self), _FEATURE_BLOCK),
+        )
+        return out.T
+
+    def result_type(self, dtype: Any) -> np.dtype[Any]:
+        """Type of the features: as the inputs, complex for exp."""
+        return np.result_type(dtype, np.complex64) if self.is_complex else np.dtype(dtype)
+
+    def names(self, columns: Sequence[str]) -> list[str]:
+        """Readable names such as ``sin(0.31*age - 1.20*bmi + 0.50)``."""
+        return [self._name(j, columns) for j in range(len(self))]
+
+    def _name(self, j: int, columns: Sequence[str]) -> str:
+        parts = [
+            (value, f"*{columns[index]}")
+            for index, value in zip(self.indices[j], self.values[j], strict=True)
+            if index >= 0 and value != 0
+        ]
+        if self.phases[j] != 0 or not parts:
+            parts.append((self.phases[j], ""))
+        text = ""
+        for value, factor in parts:
+            sign = " - " if value < 0 else " + "
+            if not text:
+                sign = "-" if value < 0 else ""
+            text += f"{sign}{_short(abs(value))}{factor}"
+        return f"exp(i*({text}))" if self.is_complex else f"{self.activation}({text})"
+
+
+def _short(value: float) -> str:
+    return f"{value:.2f}" if value == 0 or 0.01 <= value < 1e4 else f"{value:.2e}"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Inputs as the loops want them: transposed, with the largest magnitude of every variable."""
+
+    transposed: NDArray[Any]
+    largest: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, X: ArrayLike) -> Rows:
+        """Lay out X of shape (rows, variables)."""
+        transposed = np.ascontiguousarray(np.asarray(X).T)
+        return cls(transposed, np.abs(transposed).max(axis=1, initial=0.0).astype(np.float64))
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.transposed.shape[1])

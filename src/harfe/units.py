@@ -1,0 +1,77 @@
+"""The units in which the law of the features sees the inputs: x -> (x - centre) / spread.
+
+Only affine maps, so that they can be folded into weights and biases: the fitted function is stated
+in the user's units, and nothing has to be transformed at prediction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+INPUT_SCALES = ("standard", "robust", "none")
+
+# Interquartile range of a normal variable with standard deviation 1.
+_NORMAL_IQR = 1.3489795003921634
+
+# Below this share of its largest magnitude a column's spread is rounding, not signal.
+_CONSTANT = 1e-13
+
+# Spreads below this have no finite inverse to fold into the weights.
+_SMALLEST_SPREAD = 1e-305
+
+
+@dataclass(frozen=True)
+class InputUnits:
+    """Centre and spread of every input; the spread of a constant column is infinite.
+
+    An infinite spread means weight zero: a constant column tells nothing, and a feature that drew
+    it goes on with its other variables.
+    """
+
+    centre: NDArray[np.float64]
+    spread: NDArray[np.float64]
+
+
+def measure_units(X: NDArray[np.float64], weights: NDArray[np.float64], kind: str) -> InputUnits:
+    """Find the units of the rows of `X`, each counted `weights` times.
+
+    Parameters
+    ----------
+    X : array of shape (rows, variables)
+    weights : array of shape (rows,)
+        Positive. A row of weight 2 counts like the row twice.
+    kind : {"standard", "robust", "none"}
+        Mean and standard deviation; median and interquartile range (that of a normal variable with
+        the same deviation; columns whose quartiles agree take the standard deviation); or the
+        user's own units.
+    """
+    d = X.shape[1]
+    if kind == "none":
+        return InputUnits(np.zeros(d), np.ones(d))
+    centre, spread = _mean_and_deviation(X, weights)
+    if kind == "robust":
+        low, middle, high = np.quantile(
+            X, [0.25, 0.5, 0.75], axis=0, weights=weights, method="inverted_cdf"
+        )
+        quartiles = (high / _NORMAL_IQR) - (low / _NORMAL_IQR)
+        centre = middle
+        spread = np.where((quartiles > 0) & np.isfinite(spread), quartiles, spread)
+    return InputUnits(centre, spread)
+
+
+def _mean_and_deviation(
+    X: NDArray[np.float64], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Weighted mean and deviation of each column, safe for magnitudes from 1e-300 to 1e300."""
+    largest = np.abs(X).max(axis=0)
+    unit = np.where(largest > 0, largest, 1.0)
+    share = weights / weights.sum()
+    scaled = X / unit
+    mean = share @ scaled
+    deviation = np.sqrt(share @ (scaled - mean) ** 2)
+    spread = deviation * unit
+    constant = (deviation <= _CONSTANT) | (spread < _SMALLEST_SPREAD)
+    return mean * unit, np.where(constant, np.inf, spread)
