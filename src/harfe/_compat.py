@@ -20,7 +20,7 @@ except ImportError:  # pragma: no cover
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in where scikit-learn has no callbacks."""
 
-    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:  # noqa: D103
+    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
         return method
 
     HAS_CALLBACKS = False
@@ -67,9 +67,7 @@ class FitProgress:
         """Close a round; `attributes` makes the fitted attributes of a model of this round."""
         if self._context is None:  # pragma: no cover
             return False
-        stop = self._round.call_on_fit_task_end(
-            **self._task, reconstruction_attributes=attributes
-        )
+        stop = self._round.call_on_fit_task_end(**self._task, reconstruction_attributes=attributes)
         self._open()
         return bool(stop)
 

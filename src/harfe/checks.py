@@ -20,9 +20,7 @@ def check_inputs(
 ) -> NDArray[Any]:
     """X as a finite matrix; on `reset` its columns are remembered, otherwise compared."""
     try:
-        return validate_data(
-            estimator, X, reset=reset, dtype=dtype, ensure_min_samples=min_rows
-        )
+        return validate_data(estimator, X, reset=reset, dtype=dtype, ensure_min_samples=min_rows)
     except ValueError as error:
         if "could not convert" not in str(error):
             raise
@@ -46,7 +44,7 @@ def _first_text(X: Any) -> str:
 
 
 def check_targets(y: Any, n_rows: int) -> NDArray[Any]:
-    """y as finite numbers, real or complex, of shape (rows,) or (rows, targets)."""
+    """Y as finite numbers, real or complex, of shape (rows,) or (rows, targets)."""
     if y is None:
         raise ValueError(
             "y is None, but this estimator requires y to be passed, but the target y is None; "

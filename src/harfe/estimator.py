@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from harfe._compat import CallbackSupportMixin, FitProgress, with_callbacks
+from harfe.arguments import check_choice, check_count, is_number, is_whole
 from harfe.checks import check_inputs, check_targets, check_weights
 from harfe.expansion import Expansion, sensitivities
 from harfe.features import generator, law_of
+from harfe.homes import COLUMN_SCALES, make_problem
 from harfe.machine import available_memory
-from harfe.problem import COLUMN_SCALES, Problem, make_problem
+from harfe.problem import Problem
 from harfe.pursuit import Round, StopReason, check_settings, hard_ridge_pursuit
 from harfe.units import INPUT_SCALES, measure_units
 
@@ -35,7 +34,8 @@ class HARFERegressor(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Features drawn, N. "auto" is ten times the sum of the sample weights, between 1000 and 10 000.
+        Features drawn, N. "auto" is ten times the sum of the sample weights, between 1000 and
+        10 000.
     n_nonzero_coefs : int, float or "auto", default="auto"
         Features kept, s: a number, or a fraction of N. "auto" is a quarter of the sum of the sample
         weights, at least 10 and at most a tenth of N.
@@ -198,7 +198,11 @@ class HARFERegressor(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         progress = FitProgress(self, X, y, sample_weight, max_rounds=self.max_iter)
 
         counted = row_weights > 0
-        X, targets, row_weights = X[counted], y[counted].reshape(counted.sum(), -1), row_weights[counted]
+        X, targets, row_weights = (
+            X[counted],
+            y[counted].reshape(counted.sum(), -1),
+            row_weights[counted],
+        )
         units = measure_units(X, row_weights, self.input_scale)
         pool = law.draw(N, generator(self.random_state)).in_user_units(units)
         problem = make_problem(
@@ -323,16 +327,15 @@ class HARFERegressor(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
 
     def _resolve(self, total_weight: float) -> tuple[int, int]:
         """N and s as numbers, and every other setting checked."""
-        N, s = self.n_components, self.n_nonzero_coefs
+        N: Any = self.n_components
+        s: Any = self.n_nonzero_coefs
         if N == "auto":
             N = int(np.clip(10 * total_weight, 1000, 10_000))
-        elif not isinstance(N, Integral) or isinstance(N, bool) or N < 1:
-            raise ValueError(
-                f"n_components={N!r} must be 'auto' or at least 1, e.g. n_components=1000"
-            )
+        else:
+            check_count("n_components", N, 1000, "'auto' or ")
         if s == "auto":
             s = int(np.clip(total_weight / 4, min(10, N), max(N // 10, 1)))
-        elif isinstance(s, Real) and not isinstance(s, Integral):
+        elif is_number(s) and not is_whole(s):
             if not 0 < s <= 1:
                 raise ValueError(
                     f"n_nonzero_coefs={s!r} as a fraction must be above 0 and at most 1; "
@@ -348,18 +351,15 @@ class HARFERegressor(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
             tol=self.tol,
             noise_level=self.noise_level,
         )
-        for name, allowed in (("input_scale", INPUT_SCALES), ("column_scale", COLUMN_SCALES)):
-            if getattr(self, name) not in allowed:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} is not known; choose one of {', '.join(allowed)}"
-                )
+        check_choice("input_scale", self.input_scale, INPUT_SCALES)
+        check_choice("column_scale", self.column_scale, COLUMN_SCALES)
         return int(N), int(s)
 
     def _memory_budget(self) -> float:
         budget = self.memory_budget
         if budget == "auto":
             return available_memory() / 2
-        if not isinstance(budget, Real) or isinstance(budget, bool) or not budget > 0:
+        if isinstance(budget, str) or not is_number(budget) or not budget > 0:
             raise ValueError(
                 f"memory_budget={budget!r} must be 'auto' or a positive number of bytes, e.g. 2e9"
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from harfe._compat import check_feature_names_in
+from harfe.arguments import check_count
 from harfe.checks import check_inputs
 from harfe.law import FeatureLaw
+from harfe.pool import FeaturePool
 
 
 class SparseRandomFeatures(TransformerMixin, BaseEstimator):
@@ -107,13 +108,12 @@ class SparseRandomFeatures(TransformerMixin, BaseEstimator):
         -------
         self
         """
-        N = self.n_components
-        if not isinstance(N, Integral) or isinstance(N, bool) or N < 1:
-            raise ValueError(f"n_components={N!r} must be at least 1, e.g. n_components=1000")
+        check_count("n_components", self.n_components, 1000)
+        N = int(self.n_components)
         X = check_inputs(self, X, reset=True, dtype=(np.float64, np.float32))
         self.law_ = law_of(self, X.shape[1])
-        self.pool_ = self.law_.draw(int(N), generator(self.random_state))
-        self._n_features_out = int(N)
+        self.pool_: FeaturePool = self.law_.draw(N, generator(self.random_state))
+        self._n_features_out = N
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:
@@ -146,7 +146,7 @@ class SparseRandomFeatures(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "pool_")
         columns = check_feature_names_in(self, input_features)
-        return np.array(self.pool_.names(columns), dtype=object)
+        return np.array(self.pool_.names(columns), dtype=np.object_)
 
     @property
     def weights_(self) -> sp.csc_array:

@@ -1,31 +1,26 @@
 """The law of the features as a value, and what is drawn from it.
 
-A feature is φ(<x, w> + b) with a weight vector w that touches only a few variables. The law says how
-such features are drawn: how many variables (the order q), which ones, weights and phases. It knows
-nothing of rows, targets or scikit-learn.
+A feature is φ(<x, w> + b) with a weight vector w that touches only a few variables. The law says
+how such features are drawn: how many variables (the order q), which ones, weights and phases. It
+knows nothing of rows, targets or scikit-learn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harfe.arguments import check_choice, check_count, is_number
 from harfe.pool import FeaturePool
 
 ACTIVATIONS = ("sin", "cos", "tanh", "sigmoid", "relu", "exp")
 WEIGHTS = ("normal", "uniform")
 BIASES = ("phase", "uniform", "none")
-
-
-def _choice(name: str, value: Any, allowed: Sequence[str]) -> str:
-    if not isinstance(value, str) or value not in allowed:
-        raise ValueError(f"{name}={value!r} is not known; choose one of {', '.join(allowed)}")
-    return value
 
 
 @dataclass(frozen=True)
@@ -67,13 +62,12 @@ class FeatureLaw:
     groups: tuple[tuple[int, ...], ...] | None = None
 
     def __post_init__(self) -> None:
-        _choice("activation", self.activation, ACTIVATIONS)
-        _choice("weights", self.weights, WEIGHTS)
-        _choice("bias", self.bias, BIASES)
+        check_choice("activation", self.activation, ACTIVATIONS)
+        check_choice("weights", self.weights, WEIGHTS)
+        check_choice("bias", self.bias, BIASES)
         d = self.n_variables
         for q in self.orders:
-            if not isinstance(q, Integral) or isinstance(q, bool) or q < 1:
-                raise ValueError(f"order={q!r} must be a whole number of at least 1, e.g. order=2")
+            check_count("order", q, 2)
             if q > d:
                 raise ValueError(
                     f"order={q} is larger than the number of inputs, {d}; pass order={d} or less"
@@ -81,7 +75,7 @@ class FeatureLaw:
         if not self.orders:
             raise ValueError("order=() names no order; pass e.g. order=2 or order=(1, 2)")
         if len(self.scale) not in (1, d) or not all(
-            isinstance(v, Real) and 0 < v < np.inf for v in self.scale
+            is_number(v) and 0 < v < np.inf for v in self.scale
         ):
             raise ValueError(
                 f"scale={_brief(self.scale)} must be one positive number or one for each of the "
@@ -93,7 +87,7 @@ class FeatureLaw:
         p, d = self.variable_weights, self.n_variables
         if p is None:
             return
-        if len(p) != d or not all(isinstance(v, Real) and 0 <= v < np.inf for v in p):
+        if len(p) != d or not all(is_number(v) and 0 <= v < np.inf for v in p):
             raise ValueError(
                 f"variable_weights={_brief(p)} must hold one finite number >= 0 for each of the "
                 f"{d} inputs; pass None to draw all alike"
@@ -129,7 +123,7 @@ class FeatureLaw:
         groups = None
         if isinstance(interaction_cst, str):
             caps = {"no_interactions": 1, "pairwise": 2}
-            _choice("interaction_cst", interaction_cst, tuple(caps))
+            check_choice("interaction_cst", interaction_cst, tuple(caps))
             orders = tuple(min(q, caps[interaction_cst]) for q in orders)
         elif interaction_cst is not None:
             groups = _groups(interaction_cst, n_variables, names)
@@ -176,7 +170,7 @@ class FeatureLaw:
 
 def _orders(order: Any, n_variables: int) -> tuple[int, ...]:
     if isinstance(order, str):
-        _choice("order", order, ("auto",))
+        check_choice("order", order, ("auto",))
         return (min(2, n_variables),)
     return tuple(order) if isinstance(order, Iterable) else (order,)
 
@@ -219,7 +213,7 @@ def _groups(
                         f"its columns are {known}"
                     )
                 group.add(lookup[member])
-            elif isinstance(member, Integral) and 0 <= member < n_variables:
+            elif isinstance(member, Integral) and 0 <= int(member) < n_variables:
                 group.add(int(member))
             else:
                 raise ValueError(
@@ -254,9 +248,7 @@ class _IndexSets:
         members = [np.array([k for k in g if self.p[k] > 0], dtype=np.intp) for g in groups]
         members = [g for g in members if len(g)]
         largest = self.p.max()
-        tables = [
-            _log_symmetric(self.p[g] / largest, min(self.order, len(g))) for g in members
-        ]
+        tables = [_log_symmetric(self.p[g] / largest, min(self.order, len(g))) for g in members]
         object.__setattr__(self, "members", members)
         object.__setattr__(self, "tables", tables)
 
@@ -303,7 +295,7 @@ class _IndexSets:
 
 
 def _log_symmetric(p: NDArray[np.float64], degree: int) -> NDArray[np.float64]:
-    """log e_r(p_i, p_{i+1}, ...) at [r, i] for r = 0 .. degree; sums of positives, so stable."""
+    """Log e_r(p_i, p_{i+1}, ...) at [r, i] for r = 0 .. degree; sums of positives, so stable."""
     d = len(p)
     table = np.full((degree + 1, d + 1), -np.inf)
     table[0] = 0.0

@@ -45,6 +45,7 @@ class FeaturePool:
 
     @property
     def is_complex(self) -> bool:
+        """Whether the features are exp(i·)."""
         return self.activation == "exp"
 
     def take(self, chosen: NDArray[np.intp] | slice) -> FeaturePool:
@@ -138,4 +139,5 @@ class Rows:
 
     @property
     def n_rows(self) -> int:
+        """Number of data rows."""
         return int(self.transposed.shape[1])

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harfe.arguments import check_count, is_number
 from harfe.machine import one_blas_thread
 from harfe.problem import Problem
 from harfe.ridge import RestrictedRidge
@@ -28,9 +28,7 @@ class StopReason(Enum):
     """Why the pursuit ended; the value is advice."""
 
     RESIDUAL = "The residual reached the tolerance: nothing is left to explain. Fewer terms may do."
-    FIXED_POINT = (
-        "The support no longer changes. For a lower objective try step_size='normalized'."
-    )
+    FIXED_POINT = "The support no longer changes. For a lower objective try step_size='normalized'."
     CYCLE = "The supports go round in a circle; the best of them is returned."
     MAX_ITER = (
         "The support still changed after max_iter rounds; the best round is returned. "
@@ -83,45 +81,35 @@ class PursuitResult:
 
 def check_settings(
     *,
-    n_nonzero_coefs: int,
+    n_nonzero_coefs: Any,
     n_components: int,
-    alpha: float,
-    step_size: float | str,
-    max_iter: int,
-    tol: float,
-    noise_level: float | None,
+    alpha: Any,
+    step_size: Any,
+    max_iter: Any,
+    tol: Any,
+    noise_level: Any,
 ) -> None:
     """Refuse impossible settings, naming argument, value and what to type instead."""
     s, N = n_nonzero_coefs, n_components
-    if not _is_whole(s) or s < 1:
-        raise ValueError(f"n_nonzero_coefs={s!r} must be at least 1, e.g. n_nonzero_coefs=50")
+    check_count("n_nonzero_coefs", s, 50)
     if s > N:
         raise ValueError(
             f"n_nonzero_coefs={s} is larger than n_components={N}; "
             f"pass n_nonzero_coefs={N} or less, or a larger n_components"
         )
-    if not _is_number(alpha) or not 0 <= alpha < np.inf:
+    if not is_number(alpha) or not 0 <= alpha < np.inf:
         raise ValueError(f"alpha={alpha!r} must be a finite number >= 0, e.g. alpha=1e-3")
-    if step_size != "normalized" and not (_is_number(step_size) and 0 < step_size < np.inf):
+    if step_size != "normalized" and not (is_number(step_size) and 0 < step_size < np.inf):
         raise ValueError(
             f"step_size={step_size!r} must be 'normalized' or a positive number, e.g. step_size=0.1"
         )
-    if not _is_whole(max_iter) or max_iter < 1:
-        raise ValueError(f"max_iter={max_iter!r} must be at least 1, e.g. max_iter=50")
-    if not _is_number(tol) or not 0 <= tol < np.inf:
+    check_count("max_iter", max_iter, 50)
+    if not is_number(tol) or not 0 <= tol < np.inf:
         raise ValueError(f"tol={tol!r} must be a finite number >= 0, e.g. tol=1e-6")
-    if noise_level is not None and not (_is_number(noise_level) and 0 <= noise_level < np.inf):
+    if noise_level is not None and not (is_number(noise_level) and 0 <= noise_level < np.inf):
         raise ValueError(
             f"noise_level={noise_level!r} must be None or a finite number >= 0, in units of y"
         )
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def hard_ridge_pursuit(
@@ -146,8 +134,8 @@ def hard_ridge_pursuit(
     problem : Problem
         A, y and the row weights, in any home.
     n_nonzero_coefs : int
-        s. Exactly s features are kept, the largest in magnitude, ties to the lower index; of several
-        targets the ℓ2 norm of a feature's coefficients counts.
+        s. Exactly s features are kept, the largest in magnitude, ties to the lower index; of
+        several targets the ℓ2 norm of a feature's coefficients counts.
     alpha : float
         Ridge weight, >= 0; 0 gives least squares of minimum norm on the support.
     step_size : float or "normalized"
@@ -181,7 +169,9 @@ def hard_ridge_pursuit(
     mu = 1 / (1 + alpha) if isinstance(step_size, str) else float(step_size)
     s = min(n_nonzero_coefs, int(problem.usable.sum()))
     with one_blas_thread():
-        return _pursue(problem, s, alpha, mu, _start(problem, init), max_iter, tol, noise_level, callback)
+        return _pursue(
+            problem, s, alpha, mu, _start(problem, init), max_iter, tol, noise_level, callback
+        )
 
 
 def _pursue(
@@ -196,7 +186,7 @@ def _pursue(
     callback: Callable[[Round], bool | None] | None,
 ) -> PursuitResult:
     ridge = RestrictedRidge(problem, alpha)
-    null = np.sum(problem.gradient(*_nothing(problem))[1])
+    null = np.sum(problem.power)
     objectives: list[float] = []
     residuals: list[float] = []
     seen: dict[bytes, int] = {}

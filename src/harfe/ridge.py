@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from harfe.problem import Problem
 
 # Singular values of A_S below this share of the largest are noise: they are cut, and the answer has
-# minimum norm. It is what `pinv` on the Gram matrix does, and what Table 1 of the paper needs at λ = 0.
+# minimum norm. It is what `pinv` on the Gram matrix does, and what the paper's Table 1 needs at
+# λ = 0.
 SINGULAR_CUT = 3e-8
 
 # A Cholesky factor is trusted down to this reciprocal condition number; beyond, eigenvalues decide.

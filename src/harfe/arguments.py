@@ -1,0 +1,32 @@
+"""Checks of single arguments; messages name the argument, its value and what to type instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+
+def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
+    """Refuse a word that is not one of those allowed."""
+    if not isinstance(value, str) or value not in allowed:
+        raise ValueError(f"{name}={value!r} is not known; choose one of {', '.join(allowed)}")
+
+
+def check_count(name: str, value: Any, example: int, alternative: str = "") -> None:
+    """Refuse what is not a whole number of at least 1."""
+    if not is_whole(value) or value < 1:
+        raise ValueError(
+            f"{name}={value!r} must be {alternative}a whole number of at least 1, "
+            f"e.g. {name}={example}"
+        )
+
+
+def is_whole(value: Any) -> bool:
+    """Whether this is an integer, and not a truth value."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    """Whether this is a real number, and not a truth value."""
+    return isinstance(value, Real) and not isinstance(value, bool)

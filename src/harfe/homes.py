@@ -1,0 +1,179 @@
+"""The homes of a problem: where its features are kept, and which home by how much memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from harfe import kernels
+from harfe.machine import blocks, n_threads, run_blocks
+from harfe.pool import FeaturePool, Rows
+from harfe.problem import ROW_BLOCK, SUPPORT_BLOCK, Problem
+
+COLUMN_SCALES = ("rms", "none")
+
+
+class StoredProblem(Problem):
+    """The home that holds A, feature-major: N·rows numbers, filled and standardised in place."""
+
+    feature_block = 512
+
+    def __init__(
+        self,
+        pool: FeaturePool,
+        X: NDArray[Any],
+        y: NDArray[Any],
+        weights: NDArray[np.float64],
+        *,
+        fit_intercept: bool = True,
+        column_scale: str = "rms",
+    ) -> None:
+        super().__init__(y, weights, fit_intercept, len(pool), pool.result_type(np.float64))
+        rows = Rows.of(X)
+        self._A = np.empty((len(pool), self.n_rows), self.mean.dtype)
+        self._fill(lambda part: pool.take(part).write(rows, 0, self._A[part]), column_scale)
+
+    @classmethod
+    def from_matrix(
+        cls,
+        A: ArrayLike,
+        y: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        fit_intercept: bool = True,
+        column_scale: str = "rms",
+    ) -> StoredProblem:
+        """Problem of a given matrix (rows, N) instead of features and data."""
+        A = np.asarray(A)
+        y = np.asarray(y).reshape(len(A), -1)
+        weights = np.ones(len(A)) if weights is None else np.asarray(weights, dtype=float)
+        self = cls.__new__(cls)
+        dtype = np.result_type(A.dtype, np.float64)
+        Problem.__init__(self, y, weights, fit_intercept, A.shape[1], dtype)
+        self._A = np.array(A.T, dtype=dtype, order="C")
+        self._fill(lambda part: None, column_scale)
+        return self
+
+    def _fill(self, write: Callable[[slice], None], column_scale: str) -> None:
+        root_weights = np.sqrt(self.weights)
+
+        def work(part: slice) -> None:
+            write(part)
+            block = self._A[part]
+            mean = np.empty(len(block), block.dtype)
+            squares = np.empty(len(block))
+            kernels.moments(block, self.weights, mean, squares)
+            inverse = self._adopt_moments(part, mean, squares, column_scale == "rms")
+            kernels.standardise(block, self.mean[part], inverse, root_weights)
+
+        run_blocks(work, blocks(len(self._A), SUPPORT_BLOCK))
+
+    def _tile(self, features: NDArray[np.intp] | slice, rows: slice) -> NDArray[Any]:
+        return self._A[features, rows]
+
+
+class RecomputedProblem(Problem):
+    """The home that never holds A: every pass computes its features again, tile by tile."""
+
+    def __init__(
+        self,
+        pool: FeaturePool,
+        X: NDArray[Any],
+        y: NDArray[Any],
+        weights: NDArray[np.float64],
+        *,
+        fit_intercept: bool = True,
+        column_scale: str = "rms",
+    ) -> None:
+        super().__init__(y, weights, fit_intercept, len(pool), pool.result_type(np.float64))
+        self._pool = pool
+        self._rows = Rows.of(X)
+        self._root_weights = np.sqrt(weights)
+        self._inverse = np.empty(len(pool))
+
+        def work(part: slice) -> None:
+            mean, squares = self._moments(part)
+            self._inverse[part] = self._adopt_moments(part, mean, squares, column_scale == "rms")
+
+        run_blocks(work, blocks(len(pool), self.feature_block))
+
+    def _raw(self, pool: FeaturePool, rows: slice) -> NDArray[Any]:
+        out = np.empty((len(pool), rows.stop - rows.start), self.mean.dtype)
+        pool.write(self._rows, rows.start, out)
+        return out
+
+    def _moments(self, part: slice) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Mean and Σ w|φ - mean|², merged over blocks of rows by Chan's update."""
+        pool = self._pool.take(part)
+        mean = np.zeros(len(pool), self.mean.dtype)
+        squares = np.zeros(len(pool))
+        seen = 0.0
+        block_mean, block_squares = np.empty_like(mean), np.empty_like(squares)
+        for rows in blocks(self.n_rows, ROW_BLOCK):
+            weights = self.weights[rows]
+            kernels.moments(self._raw(pool, rows), weights, block_mean, block_squares)
+            total = seen + weights.sum()
+            gap = block_mean - mean
+            mean = mean + gap * (weights.sum() / total)
+            squares += block_squares + np.abs(gap) ** 2 * (seen * weights.sum() / total)
+            seen = total
+        return mean, squares
+
+    def _tile(self, features: NDArray[np.intp] | slice, rows: slice) -> NDArray[Any]:
+        tile = self._raw(self._pool.take(features), rows)
+        kernels.standardise(
+            tile, self.mean[features], self._inverse[features], self._root_weights[rows]
+        )
+        return tile
+
+
+def make_problem(
+    pool: FeaturePool,
+    X: NDArray[Any],
+    y: NDArray[Any],
+    weights: NDArray[np.float64],
+    *,
+    n_nonzero_coefs: int,
+    memory_budget: float,
+    fit_intercept: bool = True,
+    column_scale: str = "rms",
+) -> Problem:
+    """Choose the home by memory, before any is taken.
+
+    A is stored if rows × N numbers and the working space of the solves fit into `memory_budget`
+    bytes; otherwise every pass computes it again in tiles, which costs about four times as long a
+    pass. If not even the tiles and the s × s system fit, MemoryError says what to change.
+    """
+    itemsize = pool.result_type(np.float64).itemsize
+    m, N, s = len(y), len(pool), n_nonzero_coefs
+    side = min(s, m)
+    # Gram matrix, its factor and one copy; the support's features of one block of rows, or of all
+    # rows on the m × m side; the inputs once transposed; residual and targets.
+    solve = 3 * side**2 + min(s, ROW_BLOCK) * (m if s > m else min(m, ROW_BLOCK))
+    vectors = m * (X.shape[1] + 4 * y.shape[1]) + N * (4 * y.shape[1] + 4)
+    tiles = n_threads() * RecomputedProblem.feature_block * min(m, ROW_BLOCK)
+    stored = itemsize * (m * N + solve + vectors)
+    recomputed = itemsize * (tiles + max(s, 1) * min(m, ROW_BLOCK) + solve + vectors)
+    home: type[StoredProblem | RecomputedProblem]
+    if stored <= memory_budget:
+        home = StoredProblem
+    elif recomputed <= memory_budget:
+        home = RecomputedProblem
+    else:
+        raise MemoryError(
+            f"The fit needs {_bytes(recomputed)} even without storing the features (rows={m}, "
+            f"n_components={N}, n_nonzero_coefs={s}), but memory_budget is "
+            f"{_bytes(memory_budget)}; "
+            "lower n_nonzero_coefs or n_components, use fewer rows, or raise memory_budget"
+        )
+    return home(pool, X, y, weights, fit_intercept=fit_intercept, column_scale=column_scale)
+
+
+def _bytes(n: float) -> str:
+    units = ("bytes", "KiB", "MiB", "GiB", "TiB")
+    power = min(int(math.log(max(n, 1), 1024)), len(units) - 1)
+    return f"{n / 1024**power:.3g} {units[power]}"
