@@ -7,7 +7,6 @@ from typing import Any
 
 from sklearn.utils.validation import (
     _check_feature_names_in,
-    _check_sample_weight,
     validate_data,
 )
 
@@ -30,13 +29,11 @@ __all__ = [
     "CallbackSupportMixin",
     "FitProgress",
     "check_feature_names_in",
-    "check_sample_weight",
     "validate_data",
     "with_callbacks",
 ]
 
 check_feature_names_in = _check_feature_names_in
-check_sample_weight = _check_sample_weight
 
 
 class FitProgress:

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
-from sklearn.utils.validation import column_or_1d
 
-from harfe._compat import check_sample_weight, validate_data
+from harfe._compat import validate_data
 
 
 def check_inputs(
@@ -56,7 +55,14 @@ def check_targets(y: Any, n_rows: int) -> NDArray[Any]:
         for part in (y.real, y.imag):
             check_array(part, ensure_2d=False, input_name="y")
     else:
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        try:
+            y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        except ValueError as error:
+            if "could not convert" not in str(error):
+                raise
+            raise ValueError(
+                f"y holds text ({error}); this is a regressor, pass numbers as the target"
+            ) from error
     if y.ndim not in (1, 2):
         raise ValueError(f"y has shape {y.shape}; pass one target (rows,) or (rows, targets)")
     if len(y) != n_rows:
@@ -70,22 +76,24 @@ def check_weights(sample_weight: Any, X: NDArray[Any]) -> NDArray[np.float64]:
     """Row weights, finite and not negative, with at least two rows that count."""
     if sample_weight is None:
         return np.ones(len(X))
-    if not np.isscalar(sample_weight):
-        sample_weight = column_or_1d(sample_weight)
-        if len(sample_weight) != len(X):
-            raise ValueError(
-                f"sample_weight.shape == {sample_weight.shape}, expected {(len(X),)}: "
-                "pass one weight for each row of X"
-            )
-    weights = check_sample_weight(sample_weight, X, dtype=np.float64)
+    if np.isscalar(sample_weight):
+        sample_weight = np.full(len(X), sample_weight)
+    weights: NDArray[np.float64] = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if weights.shape != (len(X),):
+        raise ValueError(
+            f"sample_weight.shape == {weights.shape}, expected {(len(X),)}: "
+            "pass one weight for each row of X"
+        )
     if np.any(weights < 0):
         raise ValueError(
-            f"sample_weight holds the negative value {weights.min()!r}; weights count how often a "
-            "row was seen, pass numbers >= 0"
+            f"sample_weight holds the negative value {float(weights.min())!r}; weights count how "
+            "often a row was seen, pass numbers >= 0"
         )
     if np.count_nonzero(weights) < 2:
         raise ValueError(
-            f"sample_weight is positive for {np.count_nonzero(weights)} rows; at least 2 rows must "
+            f"sample_weight is above zero for {np.count_nonzero(weights)} rows; at least 2 must "
             "count, pass sample_weight=None to count all alike"
         )
     return weights

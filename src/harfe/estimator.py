@@ -37,7 +37,7 @@ class HARFERegressor(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         Features drawn, N. "auto" is ten times the sum of the sample weights, between 1000 and
         10 000.
     n_nonzero_coefs : int, float or "auto", default="auto"
-        Features kept, s: a number, or a fraction of N. "auto" is a quarter of the sum of the sample
+        Features kept, s: a number, or a fraction of N. "auto" is a tenth of the sum of the sample
         weights, at least 10 and at most a tenth of N.
     order : "auto", int or sequence of int, default="auto"
         Variables in a feature, q; several make a mixed pool with equal parts. "auto" is 2, or 1 if
@@ -94,7 +94,10 @@ class HARFERegressor(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
     expansion_ : Expansion
         The fitted function as a value: the kept features only.
     feature_importances_ : array of shape (n_features,)
-        Var(x_j) · mean (∂f/∂x_j)² over the training rows, as shares that sum to one.
+        Var(x_j) · mean (∂f/∂x_j)² over the training rows, as shares that sum to one. For
+        :class:`~sklearn.feature_selection.SelectFromModel` name it,
+        ``importance_getter="feature_importances_"``: scikit-learn would look at `coef_` first,
+        which here has an entry per random feature.
     n_components_, n_nonzero_coefs_ : int
         N and s after "auto" and fractions are resolved.
     n_iter_ : int
@@ -334,7 +337,7 @@ class HARFERegressor(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         else:
             check_count("n_components", N, 1000, "'auto' or ")
         if s == "auto":
-            s = int(np.clip(total_weight / 4, min(10, N), max(N // 10, 1)))
+            s = int(np.clip(total_weight / 10, min(10, N), max(N // 10, 1)))
         elif is_number(s) and not is_whole(s):
             if not 0 < s <= 1:
                 raise ValueError(

@@ -150,9 +150,14 @@ def sensitivities(
     deviation = measure_units(X, weights, "standard").spread
     deviation = np.where(np.isfinite(deviation), deviation, 0.0)
     total = np.zeros((len(expansion.coef), X.shape[1]))
+    unit = np.full((len(expansion.coef), 1), np.finfo(float).tiny)
     for rows in blocks(len(X), _ROW_BLOCK):
         change = np.abs(expansion.gradient(X[rows]) * deviation)
-        total += np.einsum("r,trj->tj", weights[rows], change**2)
+        # Squares in units of the largest change so far, or those of 1e300 would overflow.
+        larger = np.maximum(unit, change.max(axis=(1, 2), initial=0.0)[:, None])
+        total *= (unit / larger) ** 2
+        unit = larger
+        total += np.einsum("r,trj->tj", weights[rows], (change / unit[:, None]) ** 2)
     size = total.sum(axis=1, keepdims=True)
     shares = np.divide(total, size, out=np.zeros_like(total), where=size > 0)
     return shares.sum(axis=0) / max(shares.sum(), np.finfo(float).tiny)

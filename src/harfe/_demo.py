@@ -1,0 +1,80 @@
+"""The main job on embedded data, as a short readable account: ``python -m harfe._demo``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+from harfe import HARFERegressor, __version__
+from harfe.datasets import make_function
+from harfe.metrics import mean_squared_error
+
+_NEXT = """\
+With your own table, numbers only, one column to predict:
+
+    import pandas as pd
+    from harfe import HARFERegressor
+
+    table = pd.read_csv("data.csv")
+    X, y = table.drop(columns="target"), table["target"]
+    model = HARFERegressor(random_state=0).fit(X, y)
+    print(dict(zip(X.columns, model.feature_importances_.round(3))))
+    print(model.predict(X.head()))
+
+Type it after {python}"""
+
+
+def main() -> None:
+    """Fit Friedman's first function and say what came out."""
+    train = make_function("friedman1", 500, random_state=0)
+    test = make_function("friedman1", 1000, random_state=1)
+    model = HARFERegressor(random_state=0).fit(train.X, train.y)
+    print(account(model, train, test))
+    print(_NEXT.format(python=sys.executable))
+
+
+def account(model: HARFERegressor, train: object, test: object) -> str:
+    """The fit in a dozen lines."""
+    X, y = train.X, train.y  # type: ignore[attr-defined]
+    X_test, y_test = test.X, test.y  # type: ignore[attr-defined]
+    error = {
+        "train": mean_squared_error(y, model.predict(X)),
+        "test": mean_squared_error(y_test, model.predict(X_test)),
+        "null model": mean_squared_error(y_test, np.full(len(y_test), y.mean())),
+        "noise alone": train.noise**2,  # type: ignore[attr-defined]
+    }
+    orders = ", ".join(map(str, model.law_.orders))
+    lines = [
+        f"harfe {__version__} on Friedman's first function, with noise",
+        "    10 sin(pi x1 x2) + 20 (x3 - 1/2)^2 + 10 x4 + 5 x5;  x6 .. x10 play no part",
+        "",
+        f"rows      {len(X)} to train, {len(X_test)} to test",
+        f"inputs    {X.shape[1]}",
+        f"features  N = {model.n_components_} drawn, s = {len(model.support_)} kept, "
+        f"order q = {orders} variables each",
+        f"rounds    {model.n_iter_}",
+        f"stopped   {model.stop_reason_.value}",
+        "",
+        "Mean squared error",
+        *(f"  {name:12} {value:7.2f}" for name, value in error.items()),
+        "",
+        "Which variables matter (share of the prediction's variation)",
+        *_bars(model.feature_importances_, train.feature_names),  # type: ignore[attr-defined]
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _bars(shares: np.ndarray, names: Sequence[str], width: int = 40) -> list[str]:
+    block = "█" if "utf" in (sys.stdout.encoding or "").lower() else "#"
+    lines = []
+    for j in np.argsort(-shares, kind="stable"):
+        bar = block * round(width * shares[j] / shares.max())
+        lines.append(f"  {names[j]:4} {shares[j]:5.1%} {bar}")
+    return lines
+
+
+if __name__ == "__main__":
+    main()
