@@ -11,6 +11,7 @@ defaults. Printed: geometric mean over the problems of the error divided by that
 from __future__ import annotations
 
 import argparse
+import ast
 import warnings
 
 import numpy as np
@@ -74,11 +75,13 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="the Friedman functions only")
     parser.add_argument("--base", default="{}", help="settings to start from, as a dict")
     options = parser.parse_args()
-    base = dict(eval(options.base))
+    base = dict(ast.literal_eval(options.base))
     warnings.simplefilter("ignore", ConvergenceWarning)
     tables = problems(options.quick)
     reference = {name: cv_error(X, y, base) for name, (X, y) in tables.items()}
-    print("defaults", base, {name: round(value, 4) for name, value in reference.items()}, flush=True)
+    print(
+        "defaults", base, {name: round(value, 4) for name, value in reference.items()}, flush=True
+    )
     for change in CHANGES:
         ratios = {
             name: cv_error(X, y, {**base, **change}) / reference[name]

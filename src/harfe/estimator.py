@@ -18,7 +18,8 @@ from harfe.checks import check_inputs, check_targets, check_weights
 from harfe.expansion import Expansion, sensitivities
 from harfe.features import generator, law_of
 from harfe.homes import COLUMN_SCALES, make_problem
-from harfe.machine import available_memory
+from harfe.law import FeatureLaw
+from harfe.machine import available_memory, one_blas_thread
 from harfe.problem import Problem
 from harfe.pursuit import Round, StopReason, check_settings, hard_ridge_pursuit
 from harfe.units import INPUT_SCALES, measure_units
@@ -198,23 +199,38 @@ class HARFERegressor(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         row_weights = check_weights(sample_weight, X)
         N, s = self._resolve(row_weights.sum())
         law = law_of(self, X.shape[1])
+        budget = self._memory_budget()
         progress = FitProgress(self, X, y, sample_weight, max_rounds=self.max_iter)
-
         counted = row_weights > 0
-        X, targets, row_weights = (
-            X[counted],
-            y[counted].reshape(counted.sum(), -1),
-            row_weights[counted],
-        )
+        # Everything that adds up over rows, or its bits would depend on the threads of BLAS.
+        with one_blas_thread():
+            self._fit(X[counted], y[counted], row_weights[counted], law, N, s, budget, progress)
+        progress.close()
+        if self.stop_reason_ is StopReason.MAX_ITER:
+            warnings.warn(self.stop_reason_.value, ConvergenceWarning, stacklevel=2)
+        return self
+
+    def _fit(
+        self,
+        X: NDArray[np.float64],
+        y: NDArray[Any],
+        row_weights: NDArray[np.float64],
+        law: FeatureLaw,
+        N: int,
+        s: int,
+        memory_budget: float,
+        progress: FitProgress,
+    ) -> None:
+        """Compose the parts on checked rows, and keep what they return."""
         units = measure_units(X, row_weights, self.input_scale)
         pool = law.draw(N, generator(self.random_state)).in_user_units(units)
         problem = make_problem(
             pool,
             X,
-            targets,
+            y.reshape(len(y), -1),
             row_weights,
             n_nonzero_coefs=s,
-            memory_budget=self._memory_budget(),
+            memory_budget=memory_budget,
             fit_intercept=self.fit_intercept,
             column_scale=self.column_scale,
         )
@@ -246,9 +262,6 @@ class HARFERegressor(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
             noise_level=self.noise_level,
             callback=after_round,
         )
-        if result.reason is StopReason.MAX_ITER:
-            warnings.warn(result.reason.value, ConvergenceWarning, stacklevel=2)
-
         self.expansion_ = expansion(result.support, result.coef)
         self.law_ = law
         self._pool = pool
@@ -262,8 +275,6 @@ class HARFERegressor(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         }
         self.stop_reason_ = result.reason
         self.feature_importances_ = sensitivities(self.expansion_, X, row_weights)
-        progress.close()
-        return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Evaluate the kept features and sum them up.

@@ -75,6 +75,9 @@ class StoredProblem(Problem):
     def _tile(self, features: NDArray[np.intp] | slice, rows: slice) -> NDArray[Any]:
         return self._A[features, rows]
 
+    def _gather(self, S: NDArray[np.intp], rows: slice) -> NDArray[Any]:
+        return self._A[S, rows]
+
 
 class RecomputedProblem(Problem):
     """The home that never holds A: every pass computes its features again, tile by tile."""
@@ -115,6 +118,8 @@ class RecomputedProblem(Problem):
         block_mean, block_squares = np.empty_like(mean), np.empty_like(squares)
         for rows in blocks(self.n_rows, ROW_BLOCK):
             weights = self.weights[rows]
+            if not weights.any():
+                continue
             kernels.moments(self._raw(pool, rows), weights, block_mean, block_squares)
             total = seen + weights.sum()
             gap = block_mean - mean

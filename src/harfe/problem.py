@@ -13,10 +13,13 @@ What the pursuit may ask (the contract of every home):
 - ``gradient(S, c)`` -> A*W(y - ȳ - A c)/M over all N features, and the residual sum of squares
   over M, a target each, at the point c supported on S: the expensive verb, one pass over the
   features;
-- ``normal(S, known)`` -> (A_S*WA_S/M, A_S*Wy/M); of a Gram matrix known for an earlier support
-  only the rows of new features are computed;
-- ``kernel(S)`` -> (A_S A_S*/M, y), of the size of the rows, and ``pull_back(S, v)`` -> A_S*v/M,
-  where ``offers_kernel``; rows come multiplied by √w.
+- ``normal(S, known)`` -> (A_S*WA_S/M, A_S*Wy/M); rows of a Gram matrix known for an earlier support
+  are taken over where S has the same feature at the same place;
+- ``n_rows``, and where these are fewer than the support ``kernel(S)`` -> (A_S A_S*/M, y), of the
+  size of the rows, with ``pull_back(S, v)`` -> A_S*v/M; rows come multiplied by √w;
+- ``system(S)`` -> (A_S, y)/√M with rows times √w, for the rare support that is singular;
+- ``dtype``, and ``to_raw``, ``from_raw`` between c and coefficients of the raw features;
+  ``targets.unit`` -> what one unit of a target is in units of y.
 
 No matrix of N columns crosses this line, so that another home costs one class and no new loop.
 """
@@ -35,6 +38,9 @@ from harfe.machine import blocks, run_blocks
 # A feature whose deviation is below this share of its root-mean-square counts as constant.
 _CONSTANT = 1e-6
 
+# The mean of equal numbers is off by a rounding: below this share a deviation is none.
+_CONSTANT_TARGET = 1e-14
+
 # Units of work, measured: a tile that is computed should stay in the cache, one that lies in memory
 # be worth a call of BLAS. Never a function of the number of threads, or the bits would be.
 ROW_BLOCK = 1024
@@ -52,9 +58,9 @@ def _dot(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     return a @ b
 
 
-def _mirror(lower: NDArray[Any], rows: list[slice]) -> None:
-    """Fill the upper triangle of a Hermitian matrix of which these rows hold the lower one."""
-    for part in rows:
+def _mirror(lower: NDArray[Any]) -> None:
+    """Fill the upper triangle of a Hermitian matrix whose lower one is known."""
+    for part in blocks(len(lower), SUPPORT_BLOCK):
         lower[: part.start, part] = lower[part, : part.start].conj().T
 
 
@@ -81,16 +87,15 @@ class Targets:
         centre = share @ scaled if fit_intercept else np.zeros(y.shape[1])
         scaled = scaled - centre
         rms = np.sqrt(share @ np.abs(scaled) ** 2)
-        comparable = (rms > 0) & (extreme | (y.shape[1] > 1))
-        fine = np.where(comparable, rms, 1.0)
-        values = scaled / fine * np.sqrt(weights)[:, None]
+        constant = rms <= _CONSTANT_TARGET * np.abs(y / coarse).max(axis=0)
+        fine = np.where((extreme | (y.shape[1] > 1)) & ~constant, rms, 1.0)
+        values = np.where(constant, 0.0, scaled / fine) * np.sqrt(weights)[:, None]
         return cls(values, centre * coarse, fine * coarse)
 
 
 class Problem(ABC):
     """Everything of a home but where its features come from: `_tile` supplies those."""
 
-    offers_kernel = True
     feature_block = 128
 
     def __init__(
@@ -160,36 +165,39 @@ class Problem(ABC):
         S: NDArray[np.intp],
         known: tuple[NDArray[np.intp], NDArray[Any]] | None = None,
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """A_S*WA_S/M and A_S*Wy/M; `known` is an earlier support, sorted, and its Gram matrix."""
+        """A_S*WA_S/M and A_S*Wy/M for S in any order.
+
+        `known` is an earlier support and its Gram matrix: where S has the same feature at the same
+        place, its row is taken from there.
+        """
         M, _, T = self.shape
         s = len(S)
-        old = np.zeros(s, dtype=bool) if known is None else np.isin(S, known[0])
-        n_old = int(old.sum())
-        # Kept features first, new ones after: a block of new rows then needs only the columns up to
-        # itself, half of the work when all are new.
-        order = np.concatenate([np.flatnonzero(old), np.flatnonzero(~old)])
         gram = np.zeros((s, s), self.mean.dtype)
-        if known is not None:
-            places = np.searchsorted(known[0], S[order[:n_old]])
-            gram[:n_old, :n_old] = known[1][np.ix_(places, places)]
-        new_rows = [
-            slice(n_old + b.start, n_old + b.stop) for b in blocks(s - n_old, SUPPORT_BLOCK)
-        ]
+        fresh = np.ones(s, dtype=bool)
+        if known is not None and len(known[0]) == s:
+            fresh = known[0] != S
+            gram[:] = known[1]
+            gram[fresh] = 0
+        # With many new rows the lower triangle is less work than whole rows.
+        triangle = 2 * int(fresh.sum()) > s
+        new = np.arange(s) if triangle else np.flatnonzero(fresh)
+        if triangle:
+            gram[:] = 0
         moment = np.zeros((s, T), self.dtype)
         for rows in blocks(self.n_rows, ROW_BLOCK):
-            tile = self._gather(S[order], rows)
+            tile = self._gather(S, rows)
             moment += _dot(tile, self.targets.values[rows].conj())
 
-            def work(new: slice, tile: NDArray[Any] = tile) -> None:
-                gram[new, : new.stop] += tile[new].conj() @ tile[: new.stop].T / M
+            def work(part: slice, tile: NDArray[Any] = tile) -> None:
+                columns = slice(0, part.stop if triangle else s)
+                gram[new[part], columns] += tile[new[part]].conj() @ tile[columns].T / M
 
-            run_blocks(work, new_rows)
-        _mirror(gram, new_rows)
-        moment = moment.conj() / M
-        if n_old:
-            back = np.argsort(order)
-            gram, moment = gram[np.ix_(back, back)], moment[back]
-        return gram, moment
+            run_blocks(work, blocks(len(new), SUPPORT_BLOCK))
+        if triangle:
+            _mirror(gram)
+        else:
+            gram[:, new] = gram[new].conj().T
+        return gram, moment.conj() / M
 
     def kernel(self, S: NDArray[np.intp]) -> tuple[NDArray[Any], NDArray[Any]]:
         """A_S A_S*/M, a row and a column for each data row, and the targets, all times √w."""
@@ -203,7 +211,7 @@ class Problem(ABC):
                 kernel[rows, : rows.stop] += product / self.total_weight
 
             run_blocks(work, blocks(m, SUPPORT_BLOCK))
-        _mirror(kernel, blocks(m, SUPPORT_BLOCK))
+        _mirror(kernel)
         return kernel, self.targets.values
 
     def pull_back(self, S: NDArray[np.intp], v: NDArray[Any]) -> NDArray[Any]:
@@ -216,6 +224,11 @@ class Problem(ABC):
 
         run_blocks(work, blocks(len(S), SUPPORT_BLOCK))
         return out.conj() / self.total_weight
+
+    def system(self, S: NDArray[np.intp]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """A_S and y, times √(w/M): least squares as it is, for what the Gram matrix cannot tell."""
+        root = np.sqrt(self.total_weight)
+        return self._gather(S, slice(0, self.n_rows)).T / root, self.targets.values / root
 
     def to_raw(self, S: NDArray[np.intp], c: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Coefficients (targets, s) of the raw features, and the intercept of each target."""

@@ -4,7 +4,7 @@
 
 solved on the smaller side: (A_S*A_S/M + α) c = A_S*y/M has the size of the support,
 (A_S A_S*/M + α) v = y with c = A_S*v/M the size of the rows. Both are the same c, because
-A*(AA* + α) = (A*A + α)A*.
+A*(AA* + α) = (A*A + α)A*. Where neither can be trusted, singular values decide.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from harfe.problem import Problem
 
 # Singular values of A_S below this share of the largest are noise: they are cut, and the answer has
-# minimum norm. It is what `pinv` on the Gram matrix does, and what the paper's Table 1 needs at
-# λ = 0.
+# minimum norm. It is about where `pinv` on the Gram matrix cuts, and what the paper's Table 1 needs
+# at λ = 0.
 SINGULAR_CUT = 3e-8
 
-# A Cholesky factor is trusted down to this reciprocal condition number; beyond, eigenvalues decide.
+# A Cholesky factor is trusted down to this reciprocal condition number. Squared singular values at
+# the cut lie below it, and rounding in the Gram matrix would hide them.
 _TRUSTED = 1e-13
 
 
@@ -39,32 +40,49 @@ class RestrictedRidge:
 
     def solve(self, S: NDArray[np.intp]) -> NDArray[Any]:
         """Return c on the sorted support S, shape (s, targets)."""
-        problem = self._problem
-        if problem.offers_kernel and len(S) > problem.n_rows:
+        problem, alpha = self._problem, self._alpha
+        if problem.n_rows < len(S):
             kernel, y = problem.kernel(S)
-            return problem.pull_back(S, solve_shifted(kernel, self._alpha, y))
-        gram, moment = problem.normal(S, self._known)
-        self._known = (S, gram)
-        return solve_shifted(gram, self._alpha, moment)
+            v = solve_shifted(kernel, alpha, y)
+            c = None if v is None else problem.pull_back(S, v)
+        else:
+            places = self._places(S)
+            gram, moment = problem.normal(places, self._known)
+            self._known = (places, gram)
+            c = solve_shifted(gram, alpha, moment)
+            c = None if c is None else c[np.argsort(places)]
+        return c if c is not None else minimum_norm(*problem.system(S), alpha)
+
+    def _places(self, S: NDArray[np.intp]) -> NDArray[np.intp]:
+        """S in an order in which every feature that stays keeps its place in the Gram matrix."""
+        if self._known is None or len(self._known[0]) != len(S):
+            return S
+        places = self._known[0].copy()
+        places[~np.isin(places, S)] = np.setdiff1d(S, places)
+        return places
 
 
-def solve_shifted(matrix: NDArray[Any], alpha: float, b: NDArray[Any]) -> NDArray[Any]:
-    """(matrix + α)⁻¹ b for a Hermitian positive semi-definite matrix; minimum norm if singular.
-
-    Cholesky where the condition number allows it, otherwise eigenvectors, without those whose
-    eigenvalue is below SINGULAR_CUT² of the largest.
-    """
+def solve_shifted(matrix: NDArray[Any], alpha: float, b: NDArray[Any]) -> NDArray[Any] | None:
+    """(matrix + α)⁻¹ b for a Hermitian positive semi-definite matrix, or None if near singular."""
     if not len(matrix):
         return np.zeros_like(b)
-    shifted = matrix.copy()
-    shifted.flat[:: len(matrix) + 1] += alpha
-    size = np.linalg.norm(shifted, 1)
-    potrf, pocon = sla.get_lapack_funcs(("potrf", "pocon"), (shifted,))
+    # A Hermitian matrix is its own conjugate transpose, which has the column order of LAPACK.
+    shifted = np.array(matrix.conj().T, order="F", copy=True)
+    shifted.ravel(order="K")[:: len(matrix) + 1] += alpha
+    lange, potrf, pocon = sla.get_lapack_funcs(("lange", "potrf", "pocon"), (shifted,))
+    size = lange("1", shifted)
     factor, info = potrf(shifted, lower=True, clean=False, overwrite_a=True)
-    if info == 0 and pocon(factor, size, uplo="L")[0] > _TRUSTED:
-        return sla.cho_solve((factor, True), b, check_finite=False)
-    eigenvalues, vectors = sla.eigh(matrix, check_finite=False)
-    kept = eigenvalues > SINGULAR_CUT**2 * max(eigenvalues[-1], 0.0)
-    vectors = vectors[:, kept]
-    weights = 1 / (eigenvalues[kept] + alpha)
-    return vectors @ (weights[:, None] * (vectors.conj().T @ b))
+    if info != 0 or pocon(factor, size, uplo="L")[0] <= _TRUSTED:
+        return None
+    solution: NDArray[Any] = sla.cho_solve((factor, True), b, check_finite=False)
+    return solution
+
+
+def minimum_norm(A: NDArray[Any], y: NDArray[Any], alpha: float) -> NDArray[Any]:
+    """Ridge solution V σ/(σ² + α) U*y of A c ≈ y, without singular values below the cut."""
+    U, sigma, Vh = sla.svd(A, full_matrices=False, check_finite=False)
+    kept = sigma > SINGULAR_CUT * sigma[0]
+    U, sigma, Vh = U[:, kept], sigma[kept], Vh[kept]
+    shrunk = (sigma / (sigma**2 + alpha))[:, None] * (U.conj().T @ y)
+    solution: NDArray[Any] = Vh.conj().T @ shrunk
+    return solution
