@@ -713,7 +713,7 @@ def test_a_complex_start_of_a_real_problem_is_refused():
 # --- The s largest rows ---
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(data=st.data(), rows=st.integers(1, 25), targets=st.integers(1, 3), whole=st.booleans())
 def test_largest_rows_against_a_sort(data, rows, targets, whole):
     # small whole numbers: plenty of exact ties, also between signs

@@ -150,19 +150,20 @@ def make_problem(
     """Choose the home by memory, before any is taken.
 
     A is stored if rows × N numbers and the working space of the solves fit into `memory_budget`
-    bytes; otherwise every pass computes it again in tiles, which costs about four times as long a
-    pass. If not even the tiles and the s × s system fit, MemoryError says what to change.
+    bytes; otherwise every pass computes it again in tiles, which takes longer (how much:
+    ``benchmarks/speed.py``). If not even the tiles and the restricted systems fit, MemoryError
+    says what to change.
     """
     itemsize = pool.result_type(np.float64).itemsize
     m, N, s = len(y), len(pool), n_nonzero_coefs
     side = min(s, m)
-    # Gram matrix, its factor and one copy; the support's features of one block of rows, or of all
-    # rows on the m × m side; the inputs once transposed; residual and targets.
-    solve = 3 * side**2 + min(s, ROW_BLOCK) * (m if s > m else min(m, ROW_BLOCK))
+    # Gram matrix, its factor and one copy; the features of a support, on all rows if these are few;
+    # the inputs once transposed; residual and targets; gradient and moments.
+    solve = 3 * side**2 + 2 * s * min(m, max(s, ROW_BLOCK))
     vectors = m * (X.shape[1] + 4 * y.shape[1]) + N * (4 * y.shape[1] + 4)
     tiles = n_threads() * RecomputedProblem.feature_block * min(m, ROW_BLOCK)
     stored = itemsize * (m * N + solve + vectors)
-    recomputed = itemsize * (tiles + max(s, 1) * min(m, ROW_BLOCK) + solve + vectors)
+    recomputed = itemsize * (tiles + solve + vectors)
     home: type[StoredProblem | RecomputedProblem]
     if stored <= memory_budget:
         home = StoredProblem

@@ -16,8 +16,9 @@ What the pursuit may ask (the contract of every home):
 - ``normal(S, known)`` -> (A_S*WA_S/M, A_S*Wy/M); rows of a Gram matrix known for an earlier support
   are taken over where S has the same feature at the same place;
 - ``n_rows``, and where these are fewer than the support ``kernel(S)`` -> (A_S A_S*/M, y), of the
-  size of the rows, with ``pull_back(S, v)`` -> A_S*v/M; rows come multiplied by √w;
-- ``system(S)`` -> (A_S, y)/√M with rows times √w, for the rare support that is singular;
+  size of the rows, with ``pull_back(S, v)`` -> A_S*v/M, if the home ``offers_kernel``; rows come
+  multiplied by √w;
+- ``system(S)`` -> least squares on S with as few rows as do, for the rare support that is singular;
 - ``dtype``, and ``to_raw``, ``from_raw`` between c and coefficients of the raw features;
   ``targets.unit`` -> what one unit of a target is in units of y.
 
@@ -31,6 +32,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from harfe.machine import blocks, run_blocks
@@ -96,6 +98,7 @@ class Targets:
 class Problem(ABC):
     """Everything of a home but where its features come from: `_tile` supplies those."""
 
+    offers_kernel = True
     feature_block = 128
 
     def __init__(
@@ -172,31 +175,27 @@ class Problem(ABC):
         """
         M, _, T = self.shape
         s = len(S)
-        gram = np.zeros((s, s), self.mean.dtype)
-        fresh = np.ones(s, dtype=bool)
-        if known is not None and len(known[0]) == s:
-            fresh = known[0] != S
-            gram[:] = known[1]
-            gram[fresh] = 0
-        # With many new rows the lower triangle is less work than whole rows.
-        triangle = 2 * int(fresh.sum()) > s
-        new = np.arange(s) if triangle else np.flatnonzero(fresh)
-        if triangle:
-            gram[:] = 0
+        if known is not None and (len(known[0]) != s or 2 * np.sum(known[0] != S) > s):
+            known = None  # most are new: the lower triangle of all is less work than whole rows
+        fresh = np.arange(s) if known is None else np.flatnonzero(known[0] != S)
+        rows_of_gram = np.zeros((len(fresh), s), self.mean.dtype)
         moment = np.zeros((s, T), self.dtype)
         for rows in blocks(self.n_rows, ROW_BLOCK):
             tile = self._gather(S, rows)
             moment += _dot(tile, self.targets.values[rows].conj())
 
             def work(part: slice, tile: NDArray[Any] = tile) -> None:
-                columns = slice(0, part.stop if triangle else s)
-                gram[new[part], columns] += tile[new[part]].conj() @ tile[columns].T / M
+                columns = slice(0, part.stop if known is None else s)
+                rows_of_gram[part, columns] += tile[fresh[part]].conj() @ tile[columns].T / M
 
-            run_blocks(work, blocks(len(new), SUPPORT_BLOCK))
-        if triangle:
+            run_blocks(work, blocks(len(fresh), SUPPORT_BLOCK))
+        if known is None:
+            gram = rows_of_gram
             _mirror(gram)
         else:
-            gram[:, new] = gram[new].conj().T
+            gram = known[1].copy()
+            gram[fresh] = rows_of_gram
+            gram[:, fresh] = rows_of_gram.conj().T
         return gram, moment.conj() / M
 
     def kernel(self, S: NDArray[np.intp]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -226,9 +225,19 @@ class Problem(ABC):
         return out.conj() / self.total_weight
 
     def system(self, S: NDArray[np.intp]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """A_S and y, times √(w/M): least squares as it is, for what the Gram matrix cannot tell."""
-        root = np.sqrt(self.total_weight)
-        return self._gather(S, slice(0, self.n_rows)).T / root, self.targets.values / root
+        """Matrix and right-hand side of the least-squares problem on S, as few rows as do.
+
+        A_S and y times √(w/M), reduced by QR block after block: the same singular values, to the
+        last digits of A_S and not of its Gram matrix.
+        """
+        s, T = len(S), self.shape[2]
+        stacked = np.empty((0, s + T), self.dtype)
+        for rows in blocks(self.n_rows, max(s, ROW_BLOCK)):
+            block = np.hstack([self._gather(S, rows).T, self.targets.values[rows]])
+            stacked = np.vstack([stacked, block / np.sqrt(self.total_weight)])
+            if len(stacked) > s + T:
+                stacked = sla.qr(stacked, mode="r", check_finite=False)[0][: s + T]
+        return stacked[:, :s], stacked[:, s:]
 
     def to_raw(self, S: NDArray[np.intp], c: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Coefficients (targets, s) of the raw features, and the intercept of each target."""

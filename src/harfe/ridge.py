@@ -41,7 +41,7 @@ class RestrictedRidge:
     def solve(self, S: NDArray[np.intp]) -> NDArray[Any]:
         """Return c on the sorted support S, shape (s, targets)."""
         problem, alpha = self._problem, self._alpha
-        if problem.n_rows < len(S):
+        if problem.offers_kernel and problem.n_rows < len(S):
             kernel, y = problem.kernel(S)
             v = solve_shifted(kernel, alpha, y)
             c = None if v is None else problem.pull_back(S, v)
@@ -72,7 +72,9 @@ def solve_shifted(matrix: NDArray[Any], alpha: float, b: NDArray[Any]) -> NDArra
     lange, potrf, pocon = sla.get_lapack_funcs(("lange", "potrf", "pocon"), (shifted,))
     size = lange("1", shifted)
     factor, info = potrf(shifted, lower=True, clean=False, overwrite_a=True)
-    if info != 0 or pocon(factor, size, uplo="L")[0] <= _TRUSTED:
+    # No eigenvalue is below α: a large α needs no estimate.
+    trusted = info == 0 and (alpha > _TRUSTED * size or pocon(factor, size, uplo="L")[0] > _TRUSTED)
+    if not trusted:
         return None
     solution: NDArray[Any] = sla.cho_solve((factor, True), b, check_finite=False)
     return solution
