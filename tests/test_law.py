@@ -111,6 +111,14 @@ def test_variable_weights_of_extreme_ratio(order, p):
     assert set(sets_of(pool)) == {(0, 1) if order == 2 else (0,)}
 
 
+def test_variable_weights_of_extreme_ratio_do_not_turn_the_odds():
+    # pairs 01 and 02 have mass 1 each, pair 12 has 1e-600
+    law = FeatureLaw(3, (2,), variable_weights=(1e300, 1e-300, 1e-300))
+    counts = Counter(sets_of(draw(law, 2000)))
+    assert set(counts) == {(0, 1), (0, 2)}
+    assert stats.chisquare(list(counts.values())).pvalue > AGREE
+
+
 GROUPINGS = {
     "disjoint": ((0, 1, 2), (3, 4)),
     "overlapping": ((0, 1, 2), (1, 2, 3), (2, 3, 4)),

@@ -8,9 +8,17 @@ from sklearn.linear_model import Ridge
 
 from harfe.homes import RecomputedProblem, StoredProblem
 from harfe.law import FeatureLaw
+from harfe.machine import one_blas_thread
 from harfe.ridge import SINGULAR_CUT, RestrictedRidge, minimum_norm, solve_shifted
 
 both_types = pytest.mark.parametrize("dtype", [float, complex])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_blas_thread():
+    """As the pursuit asks: BLAS on one thread."""
+    with one_blas_thread():
+        yield
 
 
 def draw(rng, shape, dtype):
@@ -189,6 +197,8 @@ def test_both_sides_give_the_same_coefficients(dtype, complex_y, size, alpha):
     c = RestrictedRidge(problem, alpha).solve(S)
     np.testing.assert_allclose(c, primal, rtol=0, atol=1e-10)
     np.testing.assert_allclose(c, dual, rtol=0, atol=1e-10)
+    problem.offers_kernel = False
+    np.testing.assert_allclose(RestrictedRidge(problem, alpha).solve(S), c, rtol=0, atol=1e-10)
 
 
 def spy(problem, verb):

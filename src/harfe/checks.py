@@ -32,6 +32,8 @@ def check_inputs(
 def _first_text(X: Any) -> str:
     """Where the first text stands, for a message."""
     table = np.asarray(X, dtype=object)
+    if table.ndim != 2:
+        return ""
     columns = getattr(X, "columns", range(table.shape[1]))
     for name, column in zip(columns, table.T, strict=True):
         for value in column:

@@ -172,14 +172,20 @@ def _orders(order: Any, n_variables: int) -> tuple[int, ...]:
     if isinstance(order, str):
         check_choice("order", order, ("auto",))
         return (min(2, n_variables),)
-    return tuple(order) if isinstance(order, Iterable) else (order,)
+    orders = tuple(order) if isinstance(order, Iterable) else (order,)
+    for q in orders:
+        check_count("order", q, 2)
+    return orders
 
 
 def _numbers(name: str, value: Any) -> tuple[float, ...]:
     try:
-        return tuple(np.atleast_1d(np.asarray(value, dtype=float)).ravel().tolist())
-    except (TypeError, ValueError):
-        raise ValueError(f"{name}={value!r} must be a number or a list of numbers") from None
+        array = np.atleast_1d(np.asarray(value))
+    except ValueError:  # ragged lists
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in "iuf" or array.ndim != 1:
+        raise ValueError(f"{name}={value!r} must be a number or a list of numbers")
+    return tuple(array.astype(float).tolist())
 
 
 def _brief(values: Sequence[Any]) -> str:
@@ -247,8 +253,9 @@ class _IndexSets:
         groups = self.groups or (tuple(range(len(self.p))),)
         members = [np.array([k for k in g if self.p[k] > 0], dtype=np.intp) for g in groups]
         members = [g for g in members if len(g)]
-        largest = self.p.max()
-        tables = [_log_symmetric(self.p[g] / largest, min(self.order, len(g))) for g in members]
+        # Relative to the largest: only ratios of the weights count, and none may overflow.
+        top = np.log(self.p.max())
+        tables = [_log_symmetric(np.log(self.p[g]) - top, min(self.order, len(g))) for g in members]
         object.__setattr__(self, "members", members)
         object.__setattr__(self, "tables", tables)
 
@@ -294,12 +301,11 @@ class _IndexSets:
         return first
 
 
-def _log_symmetric(p: NDArray[np.float64], degree: int) -> NDArray[np.float64]:
-    """Log e_r(p_i, p_{i+1}, ...) at [r, i] for r = 0 .. degree; sums of positives, so stable."""
-    d = len(p)
+def _log_symmetric(log_p: NDArray[np.float64], degree: int) -> NDArray[np.float64]:
+    """Logarithm of e_r(p_i, p_{i+1}, ...) at [r, i] for r = 0 .. degree; stable sums."""
+    d = len(log_p)
     table = np.full((degree + 1, d + 1), -np.inf)
     table[0] = 0.0
-    log_p = np.log(p)
     for i in range(d - 1, -1, -1):
         table[1:, i] = np.logaddexp(table[1:, i + 1], log_p[i] + table[:-1, i + 1])
     return table

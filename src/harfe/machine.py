@@ -8,8 +8,9 @@ factorisations avoid the cost of waking threads.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from pathlib import Path
@@ -60,18 +61,26 @@ def run_blocks(work: Callable[[slice], None], parts: Iterable[slice]) -> None:
         for part in parts:
             work(part)
         return
-    queue, lock = iter(parts), Lock()
+    queue, lock = deque(parts), Lock()
 
-    def worker(_: int) -> None:
+    def worker() -> None:
         while True:
             with lock:
-                part = next(queue, None)
-            if part is None:
-                return
-            work(part)
+                if not queue:
+                    return
+                part = queue.popleft()
+            try:
+                work(part)
+            except BaseException:
+                queue.clear()
+                raise
 
-    for _ in _pool(os.getpid(), n_threads()).map(worker, range(workers)):
-        pass
+    pool = _pool(os.getpid(), n_threads())
+    running = [pool.submit(worker) for _ in range(workers)]
+    # All must have ended before an error leaves here: parts write to the caller's arrays.
+    wait(running)
+    for done in running:
+        done.result()
 
 
 def available_memory() -> int:

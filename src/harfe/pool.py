@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -100,10 +101,17 @@ class FeaturePool:
         return np.result_type(dtype, np.complex64) if self.is_complex else np.dtype(dtype)
 
     def names(self, columns: Sequence[str]) -> list[str]:
-        """Readable names such as ``sin(0.31*age - 1.20*bmi + 0.50)``."""
-        return [self._name(j, columns) for j in range(len(self))]
+        """Readable names such as ``sin(0.31*age - 1.20*bmi + 0.50)``; more digits where equal."""
+        names = [self._name(j, columns, 2) for j in range(len(self))]
+        for digits in (4, 8, 16):
+            count = Counter(names)
+            names = [
+                self._name(j, columns, digits) if count[name] > 1 else name
+                for j, name in enumerate(names)
+            ]
+        return names
 
-    def _name(self, j: int, columns: Sequence[str]) -> str:
+    def _name(self, j: int, columns: Sequence[str], digits: int) -> str:
         parts = [
             (value, f"*{columns[index]}")
             for index, value in zip(self.indices[j], self.values[j], strict=True)
@@ -116,12 +124,13 @@ class FeaturePool:
             sign = " - " if value < 0 else " + "
             if not text:
                 sign = "-" if value < 0 else ""
-            text += f"{sign}{_short(abs(value))}{factor}"
+            text += f"{sign}{_short(abs(value), digits)}{factor}"
         return f"exp(i*({text}))" if self.is_complex else f"{self.activation}({text})"
 
 
-def _short(value: float) -> str:
-    return f"{value:.2f}" if value == 0 or 0.01 <= value < 1e4 else f"{value:.2e}"
+def _short(value: float, digits: int) -> str:
+    plain = value == 0 or 0.01 <= value < 1e4
+    return f"{value:.{digits}f}" if plain else f"{value:.{digits}e}"
 
 
 @dataclass(frozen=True)

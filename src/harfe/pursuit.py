@@ -99,7 +99,8 @@ def check_settings(
         )
     if not is_number(alpha) or not 0 <= alpha < np.inf:
         raise ValueError(f"alpha={alpha!r} must be a finite number >= 0, e.g. alpha=1e-3")
-    if step_size != "normalized" and not (is_number(step_size) and 0 < step_size < np.inf):
+    named = isinstance(step_size, str) and step_size == "normalized"
+    if not named and not (is_number(step_size) and 0 < step_size < np.inf):
         raise ValueError(
             f"step_size={step_size!r} must be 'normalized' or a positive number, e.g. step_size=0.1"
         )
@@ -252,7 +253,10 @@ def _start(problem: Problem, init: str | NDArray[Any]) -> tuple[NDArray[np.intp]
             )
         return _nothing(problem)
     c = np.asarray(init)
-    if c.size != N * T or c.shape[0] != N or not np.all(np.isfinite(c)):
+    kinds = "iufc" if problem.dtype.kind == "c" else "iuf"
+    if c.dtype.kind not in kinds and c.size == N * T:
+        raise ValueError(f"init has type {c.dtype}; pass 'zero' or numbers of type {problem.dtype}")
+    if c.shape not in ((N,), (N, T)) or c.size != N * T or not np.all(np.isfinite(c)):
         raise ValueError(
             f"init has shape {c.shape}; pass 'zero' or finite numbers of shape ({N}, {T})"
         )

@@ -58,7 +58,8 @@ def measure_units(X: NDArray[np.float64], weights: NDArray[np.float64], kind: st
         )
         quartiles = (high / _NORMAL_IQR) - (low / _NORMAL_IQR)
         centre = middle
-        spread = np.where((quartiles > 0) & np.isfinite(spread), quartiles, spread)
+        constant = _is_constant(quartiles, np.abs(X).max(axis=0))
+        spread = np.where(constant | ~np.isfinite(spread), spread, quartiles)
     return InputUnits(centre, spread)
 
 
@@ -73,5 +74,8 @@ def _mean_and_deviation(
     mean = share @ scaled
     deviation = np.sqrt(share @ (scaled - mean) ** 2)
     spread = deviation * unit
-    constant = (deviation <= _CONSTANT) | (spread < _SMALLEST_SPREAD)
-    return mean * unit, np.where(constant, np.inf, spread)
+    return mean * unit, np.where(_is_constant(spread, largest), np.inf, spread)
+
+
+def _is_constant(spread: NDArray[np.float64], largest: NDArray[np.float64]) -> NDArray[np.bool_]:
+    return (spread <= _CONSTANT * largest) | (spread < _SMALLEST_SPREAD)
