@@ -649,3 +649,30 @@ def test_truth_values_and_text_are_not_numbers(name, value):
 def test_the_message_on_no_scale_shows_what_was_passed():
     with pytest.raises(ValueError, match=r"^scale=None "):
         FeatureLaw.from_settings(3, scale=None)
+
+
+@pytest.mark.parametrize("groups", [((7, 8),), ((0, True),), ((-1,),)])
+def test_groups_hold_indices_of_inputs(groups):
+    with pytest.raises(ValueError, match=r"^groups=.* from 0 to 2$"):
+        FeatureLaw(3, groups=groups)
+
+
+def test_groups_leave_something_to_draw():
+    with pytest.raises(ValueError, match="leaves no input to draw"):
+        FeatureLaw(3, (1,), variable_weights=(0.0, 1.0, 1.0), groups=((0,),))
+
+
+@pytest.mark.parametrize("constraint", [["age", "bmi"], [{0}, "bmi"], 5])
+def test_a_flat_list_is_not_a_list_of_sets(constraint):
+    with pytest.raises(ValueError, match=r"must be 'pairwise'.* \[\{0, 1\}, \{2\}\]"):
+        FeatureLaw.from_settings(2, interaction_cst=constraint, names=["age", "bmi"])
+
+
+def test_a_truth_value_is_no_index():
+    with pytest.raises(ValueError, match="names the input True"):
+        FeatureLaw.from_settings(2, interaction_cst=[{True}])
+
+
+def test_an_order_in_an_array_of_no_axes_is_refused():
+    with pytest.raises(ValueError, match=r"^order=array\(2\) must be a whole number"):
+        FeatureLaw.from_settings(3, order=np.array(2))

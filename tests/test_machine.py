@@ -250,6 +250,7 @@ def pretend(monkeypatch, pages, page_size=4096):
 
 def limits(monkeypatch, tmp_path, *pairs):
     """Pretend to live in control groups with these (limit, used) texts; None is no file."""
+    monkeypatch.setattr(machine, "_MEMINFO", str(tmp_path / "no such file"))
     files = []
     for number, pair in enumerate(pairs):
         paths = []
@@ -311,3 +312,14 @@ def test_memory_where_there_is_no_sysconf(monkeypatch, tmp_path):
     limits(monkeypatch, tmp_path)
     monkeypatch.delattr(os, "sysconf", raising=sys.platform != "win32")
     assert available_memory() == 2 * 2**30
+
+
+def test_memory_counts_what_linux_would_give_up(monkeypatch, tmp_path):
+    limits(monkeypatch, tmp_path)
+    pretend(monkeypatch, 1000)
+    table = tmp_path / "meminfo"
+    monkeypatch.setattr(machine, "_MEMINFO", str(table))
+    table.write_text("MemTotal: 9000 kB\nMemFree: 10 kB\nMemAvailable:    5000 kB\nBuffers: 1 kB\n")
+    assert available_memory() == 5000 * 1024
+    table.write_text("MemTotal: 9000 kB\n")  # an old kernel
+    assert available_memory() == 4_096_000

@@ -384,8 +384,9 @@ class HARFERegressor(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
             return self.init
         _, N, T = problem.shape
         coef = np.asarray(self.init)
-        if coef.shape not in ((N,), (T, N)) or (coef.ndim == 1 and T > 1):
+        if coef.dtype.kind not in "iufc" or coef.size != T * N or coef.shape[-1] != N:
             raise ValueError(
-                f"init has shape {coef.shape}; pass 'zero' or coefficients of shape ({T}, {N})"
+                f"init has shape {coef.shape} and type {coef.dtype}; pass 'zero' or coefficients "
+                f"of shape ({T}, {N})"
             )
         return problem.from_raw(np.arange(N), coef.reshape(T, N))

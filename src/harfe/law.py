@@ -7,15 +7,14 @@ knows nothing of rows, targets or scikit-learn.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.arguments import check_choice, check_count, is_number
+from harfe.arguments import check_choice, check_count, is_number, is_whole
 from harfe.pool import FeaturePool
 
 ACTIVATIONS = ("sin", "cos", "tanh", "sigmoid", "relu", "exp")
@@ -28,7 +27,8 @@ class FeatureLaw:
     """How a feature is drawn.
 
     Feature j takes the order ``orders[j % len(orders)]``; its index set S of that size has
-    probability proportional to Π_{k in S} p_k over all sets that the constraint allows; its weights
+    probability proportional to Π_{k in S} p_k over all sets that the constraint allows (p in units
+    of the largest, which matters only if small groups make sets of unequal size); its weights
     are N(0, σ_k²) or U[-σ_k, σ_k]; its phase is U[0, 2π], U[-1, 1] or 0. Feature j is a function of
     the seed, j and the law alone: a larger pool extends a smaller one.
 
@@ -82,6 +82,19 @@ class FeatureLaw:
                 f"{d} inputs, e.g. scale=1.0"
             )
         self._check_variable_weights()
+        self._check_groups()
+
+    def _check_groups(self) -> None:
+        d, drawn = self.n_variables, np.flatnonzero(self._p())
+        if self.groups is None:
+            return
+        for group in self.groups:
+            if not all(is_whole(k) and 0 <= k < d for k in group):
+                raise ValueError(f"groups={self.groups!r} must hold indices from 0 to {d - 1}")
+        if not any(set(group) & set(drawn) for group in self.groups):
+            raise ValueError(
+                f"groups={self.groups!r} leaves no input to draw; name one of positive weight"
+            )
 
     def _check_variable_weights(self) -> None:
         p, d = self.variable_weights, self.n_variables
@@ -172,7 +185,7 @@ def _orders(order: Any, n_variables: int) -> tuple[int, ...]:
     if isinstance(order, str):
         check_choice("order", order, ("auto",))
         return (min(2, n_variables),)
-    orders = tuple(order) if isinstance(order, Iterable) else (order,)
+    orders = tuple(order) if np.ndim(order) else (order,)
     for q in orders:
         check_count("order", q, 2)
     return orders
@@ -202,12 +215,16 @@ def _groups(
     lookup = {name: index for index, name in enumerate(names or ())}
     groups = []
     try:
-        sets = [tuple(members) for members in constraint]
+        listed = list(constraint)
+        flat = any(isinstance(members, str) for members in listed)
+        sets = [tuple(members) for members in listed]
     except TypeError:
+        flat = True
+    if flat:
         raise ValueError(
             f"interaction_cst={constraint!r} must be 'pairwise', 'no_interactions' or a list of "
             "sets, e.g. [{0, 1}, {2}]"
-        ) from None
+        )
     for members in sets:
         group = set()
         for member in members:
@@ -219,7 +236,7 @@ def _groups(
                         f"its columns are {known}"
                     )
                 group.add(lookup[member])
-            elif isinstance(member, Integral) and 0 <= int(member) < n_variables:
+            elif is_whole(member) and 0 <= int(member) < n_variables:
                 group.add(int(member))
             else:
                 raise ValueError(

@@ -21,6 +21,7 @@ import scipy.linalg  # noqa: F401  (loads scipy's BLAS, so that the controller b
 from threadpoolctl import ThreadpoolController
 
 _FALLBACK_MEMORY = 2 * 2**30
+_MEMINFO = "/proc/meminfo"
 _CGROUP_FILES = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
@@ -84,14 +85,24 @@ def run_blocks(work: Callable[[slice], None], parts: Iterable[slice]) -> None:
 
 
 def available_memory() -> int:
-    """Bytes that can be taken now: the system's free memory, less if a container limits it."""
-    try:
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        free = _FALLBACK_MEMORY
+    """Bytes that can be taken now: the system's available memory, less if a container limits it."""
+    free = _system_memory()
     for limit, used in _CGROUP_FILES:
         try:
             free = min(free, int(Path(limit).read_text()) - int(Path(used).read_text()))
         except (OSError, ValueError):  # no such file, or the word "max"
             continue
     return max(free, 0)
+
+
+def _system_memory() -> int:
+    """What Linux calls available, which unlike free counts caches that it would give up."""
+    try:
+        table = Path(_MEMINFO).read_text()
+        return int(table.split("MemAvailable:")[1].split()[0]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return _FALLBACK_MEMORY

@@ -247,7 +247,7 @@ class Problem(ABC):
 
     def from_raw(self, S: NDArray[np.intp], coef: NDArray[Any]) -> NDArray[Any]:
         """Coefficients of the scaled problem for raw ones of shape (targets, s)."""
-        return np.asarray(coef.T / self.targets.unit * self.scale[S, None], self.dtype)
+        return coef.T / self.targets.unit * self.scale[S, None]
 
     def _adopt_moments(
         self, features: slice, mean: NDArray[Any], squares: NDArray[np.float64], scaled: bool
