@@ -518,6 +518,21 @@ def test_without_an_intercept_a_constant_is_a_feature_but_zero_is_not(make):
 
 
 @every_home
+def test_features_that_overflow_are_not_usable_and_have_no_gradient(make):
+    # <x, w> beyond the range of doubles, and squares beyond it
+    pool = FeaturePool(
+        1, np.zeros((3, 1), int), np.array([[1e300], [1e160], [1e-10]]), np.ones(3), "relu"
+    )
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(1, 2, (50, 1)) * 1e10, rng.normal(size=(50, 1))
+    problem = make(pool, x, y, np.ones(50))
+    np.testing.assert_array_equal(problem.usable, [False, False, True])
+    g, _ = problem.gradient(np.array([2]), np.ones((1, 1)))
+    np.testing.assert_array_equal(g[:2], np.zeros((2, 1)))
+    assert np.isfinite(g[2, 0])
+
+
+@every_home
 @pytest.mark.parametrize("share", [3e-7, 3e-6])
 def test_a_deviation_below_a_millionth_counts_as_constant(make, share):
     rng = np.random.default_rng(0)

@@ -700,27 +700,43 @@ def test_a_number_does_not_start_a_single_feature():
         hard_ridge_pursuit(noisy(features=1), 1, 1e-2, init=3.0)
 
 
-def test_a_start_of_words_is_refused():
-    with pytest.raises(ValueError, match="init"):
-        hard_ridge_pursuit(noisy(features=2), 1, 1e-2, init=["a", "b"])
+@pytest.mark.parametrize(
+    ("start", "kind"),
+    [(["a", "b"], "<U1"), ([True, False], "bool"), ([1j, 0.0], "complex128"), ([{}, {}], "object")],
+)
+def test_a_start_of_the_wrong_type_is_refused(start, kind):
+    expected = f"init has type {kind}; pass 'zero' or numbers of type float64"
+    with pytest.raises(ValueError, match=f"^{expected}$"):
+        hard_ridge_pursuit(noisy(features=2), 1, 1e-2, init=start)
 
 
-def test_a_complex_start_of_a_real_problem_is_refused():
-    with pytest.raises(ValueError, match="init"):
-        hard_ridge_pursuit(noisy(), 5, 1e-2, init=np.full(40, 1j))
+@pytest.mark.parametrize("kind", ["int64", "float32"])
+def test_a_start_of_other_numbers_is_taken(kind):
+    start = np.arange(40) % 3
+    expected = hard_ridge_pursuit(noisy(), 5, 1e-2, init=start.astype(float))
+    result = hard_ridge_pursuit(noisy(), 5, 1e-2, init=start.astype(kind))
+    assert result.coef.tobytes() == expected.coef.tobytes()
 
 
 # --- The s largest rows ---
 
 
+# Whole moduli, so that ties are exact: between signs, and between real and imaginary parts.
+REAL = [0, 1, -1, 3, -3]
+COMPLEX = [0, 3, -3, 3j, 4, -4j, 5, 3 + 4j, 4 - 3j]
+
+
 @settings(deadline=None, max_examples=100)
-@given(data=st.data(), rows=st.integers(1, 25), targets=st.integers(1, 3), whole=st.booleans())
-def test_largest_rows_against_a_sort(data, rows, targets, whole):
-    # small whole numbers: plenty of exact ties, also between signs
-    flat = st.lists(st.integers(-3, 3), min_size=rows * targets, max_size=rows * targets)
-    c = np.array(data.draw(flat), dtype=float).reshape(rows, targets)
-    if not whole:
-        c = c + 1j * np.array(data.draw(flat)).reshape(rows, targets)
+@given(
+    data=st.data(),
+    rows=st.integers(1, 25),
+    targets=st.integers(1, 3),
+    values=st.sampled_from([REAL, COMPLEX]),
+)
+def test_largest_rows_against_a_sort(data, rows, targets, values):
+    n = rows * targets
+    entries = data.draw(st.lists(st.sampled_from(values), min_size=n, max_size=n))
+    c = np.array(entries, complex if values is COMPLEX else float).reshape(rows, targets)
     usable = np.array(data.draw(st.lists(st.booleans(), min_size=rows, max_size=rows)))
     s = data.draw(st.integers(0, int(usable.sum())))
     squares = np.sum(c.real**2 + c.imag**2, axis=1)

@@ -193,23 +193,24 @@ def _pursue(
     seen: dict[bytes, int] = {}
     best = None
 
-    # Algorithm 1. Initialization: start with an s-sparse c⁰, n = 0.
+    # Algorithm 1, its lines numbered as they stand below its initialization:
+    # start with an s-sparse c⁰, n = 0
     S, c = start
     gradient, _ = problem.gradient(S, c)
     n = 0
     while True:
-        # c̃ⁿ⁺¹ <- (1 - μα) cⁿ + μ A*(y - A cⁿ)/M
+        # 1. c̃ⁿ⁺¹ <- (1 - μα) cⁿ + μ A*(y - A cⁿ)/M
         stepped = mu * gradient
         stepped[S] += (1 - mu * alpha) * c
-        # idx <- indices of the s largest entries of c̃ⁿ⁺¹
+        # 2. idx <- indices of the s largest entries of c̃ⁿ⁺¹
         S = largest_rows(stepped, s, problem.usable)
         if (earlier := seen.get(S.tobytes())) is not None:
             reason = StopReason.FIXED_POINT if earlier == n - 1 else StopReason.CYCLE
             break
         seen[S.tobytes()] = n
-        # cⁿ⁺¹ is zero off idx, and the ridge solution on idx
+        # 3. Ā <- A[:, idx]; 4. cⁿ⁺¹ = 0 off idx; 5. cⁿ⁺¹ on idx <- the ridge solution with Ā
         c = ridge.solve(S)
-        # n = n + 1
+        # 6. n = n + 1
         n += 1
         gradient, rss = problem.gradient(S, c)
         objectives.append(float(np.sum(rss) + alpha * np.sum(np.abs(c) ** 2)))
@@ -217,7 +218,7 @@ def _pursue(
         state = Round(n, S, c, objectives[-1], residuals[-1])
         if best is None or state.objective < best.objective:
             best = state
-        # until the relative residual is at most ε or tot_iter rounds are done
+        # while the relative residual is above ε and n < tot_iter (printed as "or")
         if callback is not None and callback(state):
             reason = StopReason.CALLBACK
             break
