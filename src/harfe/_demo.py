@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -12,18 +13,17 @@ from harfe.datasets import make_function
 from harfe.metrics import mean_squared_error
 
 _NEXT = """\
-With your own table, numbers only, one column to predict:
+With your own table, numbers only, a line of names on top, the column to predict at the end,
+save this as mine.py and run it with {python} mine.py:
 
-    import pandas as pd
+    import numpy as np
     from harfe import HARFERegressor
 
-    table = pd.read_csv("data.csv")
-    X, y = table.drop(columns="target"), table["target"]
+    table = np.loadtxt("data.csv", delimiter=",", skiprows=1)
+    X, y = table[:, :-1], table[:, -1]
     model = HARFERegressor(random_state=0).fit(X, y)
-    print(dict(zip(X.columns, model.feature_importances_.round(3))))
-    print(model.predict(X.head()))
-
-Type it after {python}"""
+    print("which columns matter:", model.feature_importances_.round(3))
+    print("first predictions:", model.predict(X[:3]), "and what is there:", y[:3])"""
 
 
 def main() -> None:
@@ -32,7 +32,13 @@ def main() -> None:
     test = make_function("friedman1", 1000, random_state=1)
     model = HARFERegressor(random_state=0).fit(train.X, train.y)
     print(account(model, train, test))
-    print(_NEXT.format(python=sys.executable))
+    print(_NEXT.format(python=_short(sys.executable)))
+
+
+def _short(path: str) -> str:
+    """Path as one would type it from here."""
+    here = os.path.relpath(path)
+    return path if here.startswith("..") else here
 
 
 def account(model: HARFERegressor, train: object, test: object) -> str:

@@ -124,7 +124,8 @@ class RecomputedProblem(Problem):
             total = seen + weights.sum()
             gap = block_mean - mean
             mean = mean + gap * (weights.sum() / total)
-            squares += block_squares + np.abs(gap) ** 2 * (seen * weights.sum() / total)
+            with np.errstate(over="ignore"):  # such a feature will not be usable
+                squares += block_squares + np.abs(gap) ** 2 * (seen * weights.sum() / total)
             seen = total
         return mean, squares
 

@@ -28,7 +28,7 @@ class StopReason(Enum):
     """Why the pursuit ended; the value is advice."""
 
     RESIDUAL = "The residual reached the tolerance: nothing is left to explain. Fewer terms may do."
-    FIXED_POINT = "The support no longer changes. For a lower objective try step_size='normalized'."
+    FIXED_POINT = "The support no longer changes. Another step_size or random_state may end lower."
     CYCLE = "The supports go round in a circle; the best of them is returned."
     MAX_ITER = (
         "The support still changed after max_iter rounds; the best round is returned. "
@@ -270,7 +270,7 @@ def largest_rows(
     c: NDArray[Any], s: int, usable: NDArray[np.bool_] | None = None
 ) -> NDArray[np.intp]:
     """Sorted indices of the s rows of largest ℓ2 norm among the usable, ties to the lower index."""
-    size = np.sum(np.abs(c) ** 2, axis=1) if c.shape[1] > 1 else np.abs(c[:, 0])
+    size = np.sum(c.real**2 + c.imag**2, axis=1) if c.shape[1] > 1 else np.abs(c[:, 0])
     if usable is not None:
         size = np.where(usable, size, -1.0)
     if s == 0:
