@@ -20,7 +20,7 @@ COLUMN_SCALES = ("rms", "none")
 class StoredProblem(Problem):
     """The home that holds A, feature-major: N·rows numbers, filled and standardised in place."""
 
-    feature_block = 512
+    feature_block = 1024
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class RecomputedProblem(Problem):
             total = seen + weights.sum()
             gap = block_mean - mean
             mean = mean + gap * (weights.sum() / total)
-            with np.errstate(over="ignore"):  # such a feature will not be usable
+            with np.errstate(over="ignore", invalid="ignore"):  # such a feature is not usable
                 squares += block_squares + np.abs(gap) ** 2 * (seen * weights.sum() / total)
             seen = total
         return mean, squares

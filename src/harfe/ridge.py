@@ -58,7 +58,11 @@ class RestrictedRidge:
         if self._known is None or len(self._known[0]) != len(S):
             return S
         places = self._known[0].copy()
-        places[~np.isin(places, S)] = np.setdiff1d(S, places)
+        wanted = np.zeros(self._problem.shape[1], dtype=bool)
+        wanted[S] = True
+        left = ~wanted[places]
+        wanted[places] = False
+        places[left] = S[wanted[S]]
         return places
 
 
@@ -69,12 +73,12 @@ def solve_shifted(matrix: NDArray[Any], alpha: float, b: NDArray[Any]) -> NDArra
     # A Hermitian matrix is its own conjugate transpose, which has the column order of LAPACK.
     shifted = np.array(matrix.conj().T, order="F", copy=True)
     shifted.ravel(order="K")[:: len(matrix) + 1] += alpha
-    lange, potrf, pocon = sla.get_lapack_funcs(("lange", "potrf", "pocon"), (shifted,))
-    size = lange("1", shifted)
+    potrf, pocon, lange = sla.get_lapack_funcs(("potrf", "pocon", "lange"), (shifted,))
+    # No eigenvalue is below α, none above the trace: a large α needs no estimate.
+    safe = alpha > _TRUSTED * np.sqrt(len(matrix)) * shifted.trace().real
+    size = 0.0 if safe else lange("1", shifted)
     factor, info = potrf(shifted, lower=True, clean=False, overwrite_a=True)
-    # No eigenvalue is below α: a large α needs no estimate.
-    trusted = info == 0 and (alpha > _TRUSTED * size or pocon(factor, size, uplo="L")[0] > _TRUSTED)
-    if not trusted:
+    if info != 0 or not (safe or pocon(factor, size, uplo="L")[0] > _TRUSTED):
         return None
     solution: NDArray[Any] = sla.cho_solve((factor, True), b, check_finite=False)
     return solution
