@@ -4,7 +4,9 @@ import os
 import pickle
 import subprocess
 import sys
+import textwrap
 from itertools import pairwise
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -12,6 +14,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
+import threadpoolctl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -23,7 +26,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from harfe import HARFERegressor, SparseRandomFeatures, StopReason
+from harfe import HARFERegressor, SparseRandomFeatures, StopReason, _demo
 from harfe.datasets import make_additive, make_function
 from harfe.homes import RecomputedProblem, StoredProblem
 
@@ -648,26 +651,59 @@ def test_other_columns_at_prediction_are_refused(friedman):
         model.predict(table.assign(v0=np.nan))
 
 
-# --- the demo ------------------------------------------------------------------------------------
+def test_one_number_weighs_all_rows(friedman):
+    plain = HARFERegressor(**SMALL).fit(friedman.X, friedman.y)
+    weighted = HARFERegressor(**SMALL).fit(friedman.X, friedman.y, sample_weight=1.0)
+    np.testing.assert_array_equal(weighted.coef_, plain.coef_)
 
 
-def test_the_demo_prints_its_account():
-    done = subprocess.run(
-        [sys.executable, "-m", "harfe._demo"],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
-    )
+def test_bits_do_not_depend_on_the_threads_of_blas():
+    # means over many rows are sums that BLAS would split by threads
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(70_000, 3))
+    y = np.sin(3 * X[:, 0]) + X[:, 1] + rng.normal(size=70_000)
+    models = []
+    for threads in (1, 2):
+        with threadpoolctl.threadpool_limits(threads, user_api="blas"):
+            models.append(HARFERegressor(100, 10, random_state=0).fit(X, y))
+    np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
+    np.testing.assert_array_equal(models[0].bias_, models[1].bias_)
+
+
+# --- what a stranger runs first -------------------------------------------------------------------
+
+
+def test_the_demo_prints_its_account(capsys):
+    _demo.main()
+    printed = capsys.readouterr().out
     for word in ("rows", "inputs", "N =", "s =", "order q = 2", "rounds", "stopped", "null model"):
-        assert word in done.stdout
-    lines = done.stdout.splitlines()
+        assert word in printed
+    lines = printed.splitlines()
     start = lines.index("Mean squared error") + 1
     error = {line[:14].strip(): float(line[14:]) for line in lines[start : start + 4]}
     assert error["noise alone"] < error["test"] < 0.2 * error["null model"]
-    order = [line.split()[0] for line in lines if "%" in line]
-    assert set(order[:5]) == {"x1", "x2", "x3", "x4", "x5"}
-    bars = [line.count("█") for line in lines if "%" in line]
+    shown = [line.split() for line in lines if "%" in line]
+    assert {words[0] for words in shown[:5]} == {"x1", "x2", "x3", "x4", "x5"}
+    bars = [len(words[2]) if len(words) > 2 else 0 for words in shown]
     assert bars[0] > 0
     assert all(a >= b for a, b in pairwise(bars))
-    assert "HARFERegressor(random_state=0).fit(X, y)" in done.stdout
+
+
+def test_the_next_step_of_the_demo_runs(tmp_path, capsys):
+    _demo.main()
+    printed = capsys.readouterr().out
+    code = textwrap.dedent(printed[printed.index("    import numpy") :])
+    data = make_function("friedman1", 60, random_state=0)
+    table = np.column_stack([data.X, data.y])
+    np.savetxt(tmp_path / "data.csv", table, delimiter=",", header="names", comments="")
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert "which columns matter: [0." in done.stdout
+
+
+def test_the_example_of_the_readme_runs():
+    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    names = {}
+    exec(readme.split("```python")[1].split("```")[0], names)
+    assert names["model"].expansion_.names()[0] in readme

@@ -30,22 +30,30 @@ def check_inputs(
 
 
 def _first_text(X: Any) -> str:
-    """Where the first text stands, for a message."""
+    """Where the first text stands, for a message; nothing if X is not a table."""
     table = np.asarray(X, dtype=object)
     if table.ndim != 2:
         return ""
     columns = getattr(X, "columns", range(table.shape[1]))
-    for name, column in zip(columns, table.T, strict=True):
-        for value in column:
-            try:
-                float(value)
-            except (TypeError, ValueError):
-                return f" in column {name!r}, e.g. {value!r}"
-    return ""
+    texts = (
+        f" in column {name!r}, e.g. {value!r}"
+        for name, column in zip(columns, table.T, strict=True)
+        for value in column
+        if not _reads_as_number(value)
+    )
+    return next(texts, "")
+
+
+def _reads_as_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def check_targets(y: Any, n_rows: int) -> NDArray[Any]:
-    """Y as finite numbers, real or complex, of shape (rows,) or (rows, targets)."""
+    """Target as finite numbers, real or complex, of shape (rows,) or (rows, targets)."""
     if y is None:
         raise ValueError(
             "y is None, but this estimator requires y to be passed, but the target y is None; "
@@ -65,8 +73,6 @@ def check_targets(y: Any, n_rows: int) -> NDArray[Any]:
             raise ValueError(
                 f"y holds text ({error}); this is a regressor, pass numbers as the target"
             ) from error
-    if y.ndim not in (1, 2):
-        raise ValueError(f"y has shape {y.shape}; pass one target (rows,) or (rows, targets)")
     if len(y) != n_rows:
         raise ValueError(
             f"X has {n_rows} rows but y has {len(y)}; pass one target value for each row of X"
