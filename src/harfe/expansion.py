@@ -20,6 +20,9 @@ from harfe.units import measure_units
 # Rows handled at a time; also the unit of work of a thread.
 _ROW_BLOCK = 2048
 
+# Gradients hold s slopes a row: fewer at a time, or taking fresh memory costs more than the sines.
+_GRADIENT_ROWS = 256
+
 # φ' as a multiple of another activation; exp(i·) is its own derivative times i.
 _DERIVATIVES: dict[str, tuple[str, complex]] = {
     "sin": ("cos", 1),
@@ -91,7 +94,7 @@ class Expansion:
         weights = self.features.weights()
         parts = 2 if self.complex_output else 1
         out = np.zeros((parts * len(coef), len(X), X.shape[1]))
-        for rows in blocks(len(X), _ROW_BLOCK):
+        for rows in blocks(len(X), _GRADIENT_ROWS):
             for kind, real_coef in _real_terms(activation, coef, self.complex_output):
                 inputs = Rows.of(X[rows])
                 slope = np.empty((len(self.features), inputs.n_rows))

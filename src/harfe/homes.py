@@ -12,9 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from harfe import kernels
 from harfe.machine import blocks, n_threads, run_blocks
 from harfe.pool import FeaturePool, Rows
-from harfe.problem import ROW_BLOCK, SUPPORT_BLOCK, Problem
+from harfe.problem import ROW_BLOCK, Problem
 
 COLUMN_SCALES = ("rms", "none")
+
+# Features that one call writes, measures and standardises: fewer, and threads wait for Python.
+_FILL_BLOCK = 512
 
 
 class StoredProblem(Problem):
@@ -70,7 +73,7 @@ class StoredProblem(Problem):
             inverse = self._adopt_moments(part, mean, squares, column_scale == "rms")
             kernels.standardise(block, self.mean[part], inverse, root_weights)
 
-        run_blocks(work, blocks(len(self._A), SUPPORT_BLOCK))
+        run_blocks(work, blocks(len(self._A), _FILL_BLOCK))
 
     def _tile(self, features: NDArray[np.intp] | slice, rows: slice) -> NDArray[Any]:
         return self._A[features, rows]
