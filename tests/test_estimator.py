@@ -27,6 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from harfe import HARFERegressor, SparseRandomFeatures, StopReason, _demo
+from harfe._compat import HAS_CALLBACKS
 from harfe.datasets import make_additive, make_function
 from harfe.homes import RecomputedProblem, StoredProblem
 
@@ -140,7 +141,7 @@ def test_sample_weight_is_routed(friedman):
 
 # --- callbacks -----------------------------------------------------------------------------------
 
-callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9")
+needs_callbacks = pytest.mark.skipif(not HAS_CALLBACKS, reason="scikit-learn before 1.9")
 
 
 class Recorder:
@@ -166,6 +167,7 @@ class Recorder:
         return False
 
 
+@needs_callbacks
 def test_callbacks_see_every_round_as_a_fitted_model(friedman):
     recorder = Recorder()
     model = HARFERegressor(**SMALL).set_callbacks(recorder).fit(friedman.X, friedman.y)
@@ -176,6 +178,7 @@ def test_callbacks_see_every_round_as_a_fitted_model(friedman):
     assert recorder.torn_down
 
 
+@needs_callbacks
 def test_a_callback_can_stop_the_fit(friedman):
     model = HARFERegressor(**SMALL).set_callbacks(Recorder(stop_after=2))
     model.fit(friedman.X, friedman.y)
@@ -183,8 +186,11 @@ def test_a_callback_can_stop_the_fit(friedman):
     assert model.stop_reason_ is StopReason.CALLBACK
 
 
+@needs_callbacks
 def test_scikit_learns_own_monitor_works(friedman):
-    monitor = callback.ScoringMonitor(scoring="r2")
+    from sklearn.callback import ScoringMonitor
+
+    monitor = ScoringMonitor(scoring="r2")
     model = HARFERegressor(**SMALL).set_callbacks(monitor).fit(friedman.X, friedman.y)
     scores = [row["r2"] for row in monitor.get_logs().data if row.get("r2") is not None]
     assert max(scores) == pytest.approx(model.score(friedman.X, friedman.y), abs=1e-12)
