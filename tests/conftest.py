@@ -1,9 +1,18 @@
 """What several test modules share."""
 
+import os
+
 import numba
 import pytest
+from hypothesis import settings
 
 from harfe.machine import one_blas_thread
+
+# The same examples in every run, so that a red run can be repeated; HYPOTHESIS_PROFILE=explore
+# looks for new ones.
+settings.register_profile("repeatable", derandomize=True)
+settings.register_profile("explore", derandomize=False)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
 @pytest.fixture
