@@ -184,7 +184,7 @@ def support_of(truth, share=0.4, seed=1):
     return S, c
 
 
-def close(actual, expected, tolerance=1e-12):
+def check_close(actual, expected, tolerance=1e-12):
     """Equal shapes, and equal numbers to a share of the largest."""
     actual, expected = np.asarray(actual), np.asarray(expected)
     assert actual.shape == expected.shape
@@ -202,9 +202,9 @@ def test_shape_usable_and_power(make, case):
     assert problem.shape == (pytest.approx(truth.M, rel=1e-14), case.features, case.targets)
     assert problem.n_rows == case.rows
     np.testing.assert_array_equal(problem.usable, np.ones(case.features, dtype=bool))
-    close(problem.power, truth.w @ np.abs(truth.Y) ** 2 / truth.M)
+    check_close(problem.power, truth.w @ np.abs(truth.Y) ** 2 / truth.M)
     if case.targets > 1:
-        close(problem.power, np.ones(case.targets))
+        check_close(problem.power, np.ones(case.targets))
     is_complex = case.complex_y or case.activation == "exp"
     assert problem.dtype == (np.complex128 if is_complex else np.float64)
 
@@ -214,8 +214,8 @@ def test_gradient_at_zero(make, case):
     truth = truth_of(case)
     problem = problem_of(make, case)
     g, rss = problem.gradient(NOTHING, np.empty((0, case.targets)))
-    close(g, truth.adjoint @ truth.Y)
-    close(rss, problem.power)
+    check_close(g, truth.adjoint @ truth.Y)
+    check_close(rss, problem.power)
 
 
 @every_home_and_case
@@ -224,8 +224,8 @@ def test_gradient_at_a_support(make, case):
     S, c = support_of(truth, share=0.95)
     residual = truth.Y - truth.A[:, S] @ c
     g, rss = problem_of(make, case).gradient(S, c)
-    close(g, truth.adjoint @ residual)
-    close(rss, truth.w @ np.abs(residual) ** 2 / truth.M)
+    check_close(g, truth.adjoint @ residual)
+    check_close(rss, truth.w @ np.abs(residual) ** 2 / truth.M)
 
 
 @every_home_and_case
@@ -233,8 +233,8 @@ def test_normal(make, case):
     truth = truth_of(case)
     S, _ = support_of(truth)
     gram, moment = problem_of(make, case).normal(S)
-    close(gram, truth.adjoint[S] @ truth.A[:, S])
-    close(moment, truth.adjoint[S] @ truth.Y)
+    check_close(gram, truth.adjoint[S] @ truth.A[:, S])
+    check_close(moment, truth.adjoint[S] @ truth.Y)
 
 
 @every_home
@@ -258,8 +258,8 @@ def test_normal_with_a_known_gram_matrix(make, case, new):
     known = problem.normal(earlier)[0]
     before = known.copy()
     gram, moment = problem.normal(S, (earlier, known))
-    close(gram, truth.adjoint[S] @ truth.A[:, S])
-    close(moment, truth.adjoint[S] @ truth.Y)
+    check_close(gram, truth.adjoint[S] @ truth.A[:, S])
+    check_close(moment, truth.adjoint[S] @ truth.Y)
     np.testing.assert_array_equal(known, before)
 
 
@@ -274,7 +274,7 @@ def test_known_rows_elsewhere_are_not_mistaken(make, earlier):
     problem = problem_of(make, SMALL[0])
     S, earlier = np.array([2, 5, 9, 12]), np.array(earlier, dtype=np.intp)
     gram, _ = problem.normal(S, (earlier, problem.normal(earlier)[0]))
-    close(gram, truth.adjoint[S] @ truth.A[:, S])
+    check_close(gram, truth.adjoint[S] @ truth.A[:, S])
 
 
 @every_home
@@ -285,7 +285,7 @@ def test_known_rows_are_taken_and_the_rest_is_computed(make):
     expected, _ = problem.normal(S)
     kept = np.array([0, 1, 3])
     expected[np.ix_(kept, kept)] = 7.0
-    close(gram, expected)
+    check_close(gram, expected)
 
 
 @every_home_and_case
@@ -297,12 +297,12 @@ def test_kernel_and_pull_back(make, case):
     rows = truth.A[:, S] * np.sqrt(truth.w)[:, None]
     targets = truth.Y * np.sqrt(truth.w)[:, None]
     kernel, y = problem.kernel(S)
-    close(kernel, rows @ rows.conj().T / truth.M)
-    close(y, targets)
+    check_close(kernel, rows @ rows.conj().T / truth.M)
+    check_close(y, targets)
     v = np.asarray(np.cos(targets), problem.dtype)
-    close(problem.pull_back(S, v), rows.conj().T @ v / truth.M)
+    check_close(problem.pull_back(S, v), rows.conj().T @ v / truth.M)
     # LAPACK hands out its solutions column by column
-    close(problem.pull_back(S, np.asfortranarray(v)), rows.conj().T @ v / truth.M)
+    check_close(problem.pull_back(S, np.asfortranarray(v)), rows.conj().T @ v / truth.M)
 
 
 @every_home_and_case
@@ -313,10 +313,10 @@ def test_system_has_the_singular_values_and_moments_of_the_support(make, case):
     dense_A, dense_y = root * truth.A[:, S], root * truth.Y
     A, y = problem_of(make, case).system(S)
     assert len(A) == len(y) <= min(case.rows, len(S) + case.targets)
-    close(np.linalg.svd(A, compute_uv=False), np.linalg.svd(dense_A, compute_uv=False))
-    close(A.conj().T @ A, dense_A.conj().T @ dense_A)
-    close(A.conj().T @ y, dense_A.conj().T @ dense_y)
-    close(y.conj().T @ y, dense_y.conj().T @ dense_y)
+    check_close(np.linalg.svd(A, compute_uv=False), np.linalg.svd(dense_A, compute_uv=False))
+    check_close(A.conj().T @ A, dense_A.conj().T @ dense_A)
+    check_close(A.conj().T @ y, dense_A.conj().T @ dense_y)
+    check_close(y.conj().T @ y, dense_y.conj().T @ dense_y)
 
 
 @every_home
@@ -346,8 +346,8 @@ def test_raw_coefficients_are_the_same_function(make, case):
     assert coef.shape == (case.targets, len(S))
     assert intercept.shape == (case.targets,)
     centre = truth.w @ truth.y / truth.M if case.fit_intercept else 0
-    close(intercept + truth.phi[:, S] @ coef.T, centre + (truth.A[:, S] @ c) * truth.unit)
-    close(problem.from_raw(S, coef), c)
+    check_close(intercept + truth.phi[:, S] @ coef.T, centre + (truth.A[:, S] @ c) * truth.unit)
+    check_close(problem.from_raw(S, coef), c)
     assert problem.from_raw(S, coef).dtype == problem.dtype
 
 
@@ -361,7 +361,7 @@ def test_homes_agree(name, case):
         [*two.gradient(S, c), *two.normal(S), *two.kernel(S), *two.to_raw(S, c)],
         strict=True,
     ):
-        close(b, a, 1e-10)
+        check_close(b, a, 1e-10)
 
 
 @every_home
@@ -388,13 +388,13 @@ def test_any_shape_and_type(make, case, share):
     residual = truth.Y - truth.A[:, S] @ c
     g, _ = problem.gradient(S, c)
     # Two rows are centred to ± one number: a deviation may be a small share of the feature.
-    close(g, truth.adjoint @ residual, 1e-9)
+    check_close(g, truth.adjoint @ residual, 1e-9)
     gram, moment = problem.normal(S)
-    close(gram, truth.adjoint[S] @ truth.A[:, S], 1e-9)
+    check_close(gram, truth.adjoint[S] @ truth.A[:, S], 1e-9)
     np.testing.assert_allclose(moment, truth.adjoint[S] @ truth.Y, rtol=0, atol=1e-8)
     A, y = problem.system(S)
     assert len(A) <= min(case.rows, len(S) + case.targets)
-    close(A.conj().T @ A, truth.adjoint[S] @ truth.A[:, S], 1e-9)
+    check_close(A.conj().T @ A, truth.adjoint[S] @ truth.A[:, S], 1e-9)
     np.testing.assert_allclose(A.conj().T @ y, truth.adjoint[S] @ truth.Y, rtol=0, atol=1e-8)
 
 
@@ -435,7 +435,7 @@ def test_a_row_of_weight_two_is_the_row_twice(make, case):
         [repeated.power, *repeated.gradient(S, c), *repeated.normal(S), *repeated.to_raw(S, c)],
         strict=True,
     ):
-        close(a, b, 1e-11)
+        check_close(a, b, 1e-11)
 
 
 @every_home
@@ -452,7 +452,7 @@ def test_a_row_of_weight_zero_is_no_row(make, where):
     fewer = make(truth.pool, truth.X[w > 0], truth.y[w > 0], w[w > 0])
     S, c = support_of(truth, share=0.05)
     for a, b in zip(some.gradient(S, c), fewer.gradient(S, c), strict=True):
-        close(a, b, 1e-11)
+        check_close(a, b, 1e-11)
 
 
 @every_home
@@ -466,7 +466,7 @@ def test_the_unit_of_the_weights_does_not_matter(make):
         [*heavy.gradient(S, c), *heavy.normal(S)],
         strict=True,
     ):
-        close(b, a)
+        check_close(b, a)
 
 
 # --- Features that are constant, or nearly so ---
@@ -595,7 +595,7 @@ def test_y_of_any_size_gives_the_same_model_in_its_units(make, size, targets, co
     assert np.all(np.isfinite(scaled_problem.power))
     assert np.all(scaled_problem.power > 0)
     for a, b in zip(raw(scaled_problem), plain, strict=True):
-        close(a / size, b)
+        check_close(a / size, b)
 
 
 @every_home
@@ -605,11 +605,11 @@ def test_targets_of_very_different_size_stand_side_by_side(make):
     plain = truth.home(make)
     mixed = make(truth.pool, truth.X, truth.y * sizes, truth.w)
     S, c = support_of(truth)
-    close(mixed.power, np.ones(3))
+    check_close(mixed.power, np.ones(3))
     for a, b in zip(mixed.gradient(S, c), plain.gradient(S, c), strict=True):
-        close(a, b)
+        check_close(a, b)
     for a, b in zip(mixed.to_raw(S, c), plain.to_raw(S, c), strict=True):
-        close(a.T / sizes, b.T)
+        check_close(a.T / sizes, b.T)
 
 
 @every_home
@@ -621,8 +621,8 @@ def test_one_target_keeps_its_units_and_several_are_divided_by_their_deviation(m
         alone = make(truth.pool, truth.X, truth.y[:, [t]], truth.w)
         g_alone, rss_alone = alone.gradient(NOTHING, np.empty((0, 1)))
         np.testing.assert_array_equal(alone.targets.unit, [1.0])
-        close(g[:, [t]], g_alone / truth.unit[t])
-        close(rss[[t]], rss_alone / truth.unit[t] ** 2)
+        check_close(g[:, [t]], g_alone / truth.unit[t])
+        check_close(rss[[t]], rss_alone / truth.unit[t] ** 2)
 
 
 @every_home
@@ -716,7 +716,7 @@ def test_the_chosen_home_has_the_options(budget):
         **truth.options,
     )
     g, _ = problem.gradient(NOTHING, np.empty((0, 1)))
-    close(g, truth.adjoint @ truth.Y)
+    check_close(g, truth.adjoint @ truth.Y)
 
 
 @pytest.mark.parametrize(
