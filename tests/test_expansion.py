@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shared import FORMULAS
 
 from harfe.expansion import Expansion, sensitivities
 from harfe.homes import StoredProblem
@@ -14,14 +15,6 @@ from harfe.law import FeatureLaw
 from harfe.pool import FeaturePool
 from harfe.pursuit import hard_ridge_pursuit
 
-FORMULAS = {
-    "sin": np.sin,
-    "cos": np.cos,
-    "tanh": np.tanh,
-    "sigmoid": lambda z: 1 / (1 + np.exp(-z)),
-    "relu": lambda z: np.maximum(z, 0),
-    "exp": lambda z: np.exp(1j * z),
-}
 every_activation = pytest.mark.parametrize("activation", FORMULAS)
 real_or_complex = pytest.mark.parametrize("complex_output", [False, True])
 

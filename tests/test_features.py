@@ -1,28 +1,16 @@
 """SparseRandomFeatures: scikit-learn's contract, types, names, seeds and refusals."""
 
-import json
-import os
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from shared import FORMULAS, estimator_checks
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
 from harfe import FeatureLaw, SparseRandomFeatures
-
-TRUTH = {
-    "sin": np.sin,
-    "cos": np.cos,
-    "tanh": np.tanh,
-    "sigmoid": lambda z: 1 / (1 + np.exp(-z)),
-    "relu": lambda z: np.maximum(z, 0),
-    "exp": lambda z: np.exp(1j * z),
-}
 
 
 def inputs(rows=20, d=3, seed=0):
@@ -36,60 +24,28 @@ def table(kind, X, columns=("age", "bmi", "bp")):
 
 # --- scikit-learn's own checks ---
 
-# In a process of its own: SCIPY_ARRAY_API must be set before scipy is imported, or the checks of
-# array libraries skip silently.
-CHECK_ESTIMATOR = """
-import json
-from sklearn.utils.estimator_checks import check_estimator
-from harfe import SparseRandomFeatures
 
-variants = [
-    SparseRandomFeatures(n_components=5),
-    SparseRandomFeatures(n_components=3, order=1, activation="relu", bias="none"),
-]
-results = [
-    [repr(r["estimator"]), r["check_name"], r["status"], repr(r["exception"])]
-    for variant in variants
-    for r in check_estimator(variant, on_skip=None, on_fail=None)
-]
-print("RESULTS" + json.dumps(results))
-"""
-
-
-def test_check_estimator_in_full():
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", CHECK_ESTIMATOR],
-        env={**os.environ, "SCIPY_ARRAY_API": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
-    results = json.loads(run.stdout.rpartition("RESULTS")[2])
-    names = [name for _, name, _, _ in results]
-    for expected in ("check_transformer_general", "check_n_features_in", "check_dict_unchanged"):
-        assert names.count(expected) >= 2
-    assert len(results) >= 80
-    uninstalled = re.compile(r"not installed|No module named|could not import", re.IGNORECASE)
-    bad = [
-        result
-        for result in results
-        if result[2] != "passed" and not (result[2] == "skipped" and uninstalled.search(result[3]))
-    ]
-    assert bad == []
+@pytest.mark.parametrize(
+    "variant", ["(n_components=5)", "(n_components=3, order=1, activation='relu', bias='none')"]
+)
+def test_check_estimator_in_full(variant):
+    results = estimator_checks(f"SparseRandomFeatures{variant}")
+    names = {name for name, _, _ in results}
+    assert {"check_transformer_general", "check_n_features_in", "check_dict_unchanged"} <= names
+    assert len(results) >= 40
+    assert [result for result in results if result[1] != "passed"] == []
 
 
 # --- What it computes ---
 
 
-@pytest.mark.parametrize("activation", TRUTH)
+@pytest.mark.parametrize("activation", FORMULAS)
 @pytest.mark.parametrize("order", ["auto", 1, 3, (1, 2)])
 def test_transform_is_the_activation_of_x_w_plus_b(activation, order):
     X = inputs()
     features = SparseRandomFeatures(50, order=order, activation=activation, random_state=0)
     A = features.fit_transform(X)
-    truth = TRUTH[activation](X @ features.weights_.toarray() + features.bias_)
+    truth = FORMULAS[activation](X @ features.weights_.toarray() + features.bias_)
     np.testing.assert_allclose(A, truth, rtol=0, atol=5e-15)
 
 
@@ -110,7 +66,7 @@ def test_types(activation, given, result):
     assert A.dtype == result
     z = X.astype(float) @ features.weights_.toarray() + features.bias_
     tolerance = 20 * np.finfo(result).eps
-    np.testing.assert_allclose(A, TRUTH[activation](z), rtol=0, atol=tolerance)
+    np.testing.assert_allclose(A, FORMULAS[activation](z), rtol=0, atol=tolerance)
 
 
 def test_attributes_are_the_papers_w_and_b():

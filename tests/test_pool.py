@@ -8,19 +8,11 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shared import FORMULAS
 
 from harfe.law import ACTIVATIONS, FeatureLaw
 from harfe.pool import FeaturePool, Rows
 from harfe.units import InputUnits, measure_units
-
-TRUTH = {
-    "sin": np.sin,
-    "cos": np.cos,
-    "tanh": np.tanh,
-    "sigmoid": lambda z: 1 / (1 + np.exp(-z)),
-    "relu": lambda z: np.maximum(z, 0),
-    "exp": lambda z: np.exp(1j * z),
-}
 
 
 def make_pool(n=40, d=6, orders=(1, 3), activation="sin", seed=0, **law):
@@ -57,7 +49,7 @@ def test_evaluate_is_the_activation_of_x_w_plus_b(activation):
     pool, X = make_pool(activation=activation), inputs()
     A = pool.evaluate(X)
     assert A.dtype == (complex if activation == "exp" else float)
-    truth = TRUTH[activation](X @ dense(pool) + pool.phases)
+    truth = FORMULAS[activation](X @ dense(pool) + pool.phases)
     np.testing.assert_allclose(A, truth, rtol=0, atol=5e-15)
 
 
@@ -84,7 +76,7 @@ def test_result_types(activation, dtype, result):
     assert pool.result_type(dtype) == result
     A = pool.evaluate(X, dtype)
     assert A.dtype == result
-    truth = TRUTH[activation](X.astype(float) @ dense(pool) + pool.phases)
+    truth = FORMULAS[activation](X.astype(float) @ dense(pool) + pool.phases)
     np.testing.assert_allclose(A, truth, rtol=0, atol=10 * np.finfo(dtype).eps)
 
 

@@ -56,8 +56,7 @@ def check_targets(y: Any, n_rows: int) -> NDArray[Any]:
     """Target as finite numbers, real or complex, of shape (rows,) or (rows, targets)."""
     if y is None:
         raise ValueError(
-            "y is None, but this estimator requires y to be passed, but the target y is None; "
-            "call fit(X, y)"
+            "This estimator requires y to be passed, but the target y is None; call fit(X, y)"
         )
     if np.asarray(y).dtype.kind == "c":
         # scikit-learn refuses complex numbers; what it checks holds for the parts alike.

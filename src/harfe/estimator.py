@@ -21,7 +21,7 @@ from harfe.homes import COLUMN_SCALES, make_problem
 from harfe.law import FeatureLaw
 from harfe.machine import available_memory, one_blas_thread
 from harfe.problem import Problem
-from harfe.pursuit import Round, StopReason, check_settings, hard_ridge_pursuit
+from harfe.pursuit import INITS, Round, StopReason, check_settings, hard_ridge_pursuit
 from harfe.units import INPUT_SCALES, measure_units
 
 
@@ -198,6 +198,7 @@ class HARFERegressor(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         y = check_targets(y, len(X))
         row_weights = check_weights(sample_weight, X)
         N, s = self._resolve(row_weights.sum())
+        self._check_init(N, 1 if y.ndim == 1 else y.shape[1])
         law = law_of(self, X.shape[1])
         budget = self._memory_budget()
         progress = FitProgress(self, X, y, sample_weight, max_rounds=self.max_iter)
@@ -379,14 +380,20 @@ class HARFERegressor(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
             )
         return float(budget)
 
+    def _check_init(self, N: int, n_targets: int) -> None:
+        if isinstance(self.init, str):
+            check_choice("init", self.init, INITS)
+            return
+        coef = np.asarray(self.init)
+        fits = coef.size == n_targets * N and coef.shape[-1] == N
+        if coef.dtype.kind not in "iufc" or not fits or not np.all(np.isfinite(coef)):
+            raise ValueError(
+                f"init has shape {coef.shape} and type {coef.dtype}; pass 'zero' or finite "
+                f"coefficients of shape ({n_targets}, {N})"
+            )
+
     def _scaled_init(self, problem: Problem) -> Any:
         if isinstance(self.init, str):
             return self.init
         _, N, T = problem.shape
-        coef = np.asarray(self.init)
-        if coef.dtype.kind not in "iufc" or coef.size != T * N or coef.shape[-1] != N:
-            raise ValueError(
-                f"init has shape {coef.shape} and type {coef.dtype}; pass 'zero' or coefficients "
-                f"of shape ({T}, {N})"
-            )
-        return problem.from_raw(np.arange(N), coef.reshape(T, N))
+        return problem.from_raw(np.arange(N), np.asarray(self.init).reshape(T, N))

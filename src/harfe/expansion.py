@@ -57,7 +57,7 @@ class Expansion:
     complex_output: bool = False
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """F at the rows of X, shape (rows, targets): s features a row, nothing of size rows × s."""
+        """Values at the rows of X, shape (rows, targets): nothing of size rows × s is held."""
         X = np.asarray(X)
         used, compact = self._compact()
         terms = list(_real_terms(self.features.activation, self.coef, self.complex_output))

@@ -84,7 +84,7 @@ def _cosine_row(z, n, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _activate(code, bound, z, n, out):  # type: ignore[no-untyped-def]
-    """Out = φ(z) on n entries; `bound` is at least max |z|. z and out must not overlap."""
+    """Write φ(z) to out; `bound` is at least max |z|. z and out must not overlap."""
     if code == 0:
         if bound <= LARGEST_FAST_ARGUMENT:
             _sine_row(z, n, out)

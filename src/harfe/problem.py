@@ -53,7 +53,7 @@ _PLAIN_UNITS = (1e-100, 1e100)
 
 
 def _dot(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    """A @ b; a real `a` is never copied to complex for the sake of a complex `b`."""
+    """Product a @ b; a real `a` is never copied to complex for the sake of a complex `b`."""
     if np.iscomplexobj(b) and not np.iscomplexobj(a):
         b = np.ascontiguousarray(b)
         return (a @ b.view(b.real.dtype)).view(b.dtype)
