@@ -12,7 +12,7 @@ What the pursuit may ask (the contract of every home):
   Σ w|y - ȳ|²/M of each target;
 - ``gradient(S, c)`` -> A*W(y - ȳ - A c)/M over all N features, and the residual sum of squares
   over M, a target each, at the point c supported on S: the expensive verb, one pass over the
-  features;
+  features; ``rss(S, c)`` -> the second part alone;
 - ``normal(S, known)`` -> (A_S*WA_S/M, A_S*Wy/M); rows of a Gram matrix known for an earlier support
   are taken over where S has the same feature at the same place;
 - ``n_rows``, and where these are fewer than the support ``kernel(S)`` -> (A_S A_S*/M, y), of the
@@ -151,6 +151,11 @@ class Problem(ABC):
         run_blocks(work, blocks(N, self.feature_block))
         g[~self.usable] = 0
         return g, np.sum(np.abs(residual) ** 2, axis=0) / M
+
+    def rss(self, S: NDArray[np.intp], c: NDArray[Any]) -> NDArray[np.float64]:
+        """Σ w|y - A c|²/M of each target, at c on S."""
+        power: NDArray[np.float64] = np.sum(np.abs(self._residual(S, c)) ** 2, axis=0)
+        return power / self.total_weight
 
     def _residual(self, S: NDArray[np.intp], c: NDArray[Any]) -> NDArray[Any]:
         residual = self.targets.values.astype(self.dtype)

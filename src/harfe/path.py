@@ -1,0 +1,230 @@
+"""From all features down to a few: ridge, drop the smallest coefficients, ridge again.
+
+    minimise over c   (1/M) Σ_k w_k |y_k - (A c)_k|² + α‖c‖²   such that ‖c‖₀ <= s, for many s
+
+Algorithm 1 builds a support from the features that correlate best with y, one look at a time; a
+pruned path starts from the ridge solution on all of them, which knows how they share the work, and
+ends lower in most problems (``benchmarks/objective.py``). Every solve is on the smaller side: of
+the size of the rows while features are more, of the features from then on, where the Gram matrix is
+computed once and only cut afterwards. So the whole path costs a few ridge solves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harfe.arguments import is_whole
+from harfe.machine import one_blas_thread
+from harfe.problem import Problem
+from harfe.ridge import RestrictedRidge, minimum_norm, solve_shifted
+from harfe.support import largest_rows
+
+# Ridge weight with which all features are ranked down to the core. Measured: whatever the α of the
+# fit, cores found with a tenth predict better than cores found with a small α, which chase noise
+# (docs/decisions/0017). It also makes the core the same for every α.
+_RANKING_ALPHA = 0.1
+
+# Features of the core, from which on every α prunes by its own solutions.
+_CORE = 600
+
+# Share of the features that stays: above the core, where each level costs as much as its features,
+# and within it, where levels are cheap.
+_KEEP_ABOVE_CORE = 0.5
+_KEEP = 0.75
+
+# No system larger than this is solved: beyond, in rows and in features, features are screened by
+# their correlation with the residual first.
+LARGEST_SIDE = 3000
+_SCREENING_ROUNDS = 4
+
+
+@dataclass(frozen=True)
+class PathLevel:
+    """One sparsity level: the support, the ridge solution on it and its objective."""
+
+    support: NDArray[np.intp]
+    coef: NDArray[Any]
+    objective: float
+
+
+@dataclass(frozen=True)
+class SparsityPath:
+    """The levels of a path, from the largest support to the smallest; supports are nested.
+
+    Attributes
+    ----------
+    alpha : float
+        Ridge weight of every level.
+    levels : tuple of PathLevel
+    """
+
+    alpha: float
+    levels: tuple[PathLevel, ...]
+
+    @property
+    def sizes(self) -> NDArray[np.intp]:
+        """Number of kept features of every level, falling."""
+        return np.array([len(level.support) for level in self.levels], dtype=np.intp)
+
+    @property
+    def objectives(self) -> NDArray[np.float64]:
+        """Value of the objective at every level."""
+        return np.array([level.objective for level in self.levels])
+
+
+def sparsity_path(
+    problem: Problem, alpha: float, *, n_nonzero_coefs: int | Sequence[int] = 1
+) -> SparsityPath:
+    """Prune from the ridge solution on all features to few, with a ridge solution at every level.
+
+    Parameters
+    ----------
+    problem : Problem
+        A, y and the row weights, in any home.
+    alpha : float
+        Ridge weight, >= 0; 0 gives least squares of minimum norm at every level.
+    n_nonzero_coefs : int or sequence of int, default=1
+        Sizes that the path must visit; it ends at the smallest. Between them it visits further
+        ones, each keeping three quarters (half while there are many) of the features before.
+
+    Returns
+    -------
+    SparsityPath
+    """
+    sizes = [n_nonzero_coefs] if np.ndim(n_nonzero_coefs) == 0 else list(n_nonzero_coefs)  # type: ignore[arg-type]
+    if not sizes or not all(is_whole(s) and 1 <= s <= problem.shape[1] for s in sizes):
+        raise ValueError(
+            f"n_nonzero_coefs={n_nonzero_coefs!r} must be whole numbers from 1 to "
+            f"n_components={problem.shape[1]}, e.g. n_nonzero_coefs=[10, 50]"
+        )
+    with one_blas_thread():
+        levels = [
+            PathLevel(S, c, float(np.sum(problem.rss(S, c)) + alpha * np.sum(np.abs(c) ** 2)))
+            for S, c in _levels(problem, alpha, sizes)
+        ]
+    return SparsityPath(alpha, tuple(levels))
+
+
+def pruned_start(problem: Problem, s: int, alpha: float) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Support of s features at the end of the path, and the ridge solution on it."""
+    core = find_core(problem, s)
+    *_, (S, c) = core.prune(alpha, [s])
+    return S, c
+
+
+def _levels(
+    problem: Problem, alpha: float, sizes: Sequence[int]
+) -> Iterator[tuple[NDArray[np.intp], NDArray[Any]]]:
+    above = _screened(problem, max(sizes))
+    while (smaller := above.step_to_core(max(sizes))) is not above:
+        yield above.support, above.solve(alpha)
+        above = smaller
+    yield from above.prune(alpha, sizes)
+
+
+def find_core(problem: Problem, largest: int) -> Reduced:
+    """Prune all features to those worth a choice, at least `largest` of them.
+
+    The result prunes further for any number of α, without another look at the data.
+    """
+    reduced = _screened(problem, largest)
+    while (smaller := reduced.step_to_core(largest)) is not reduced:
+        reduced = smaller
+    return reduced
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """The problem on a support, on its smaller side: all that further pruning needs.
+
+    Attributes
+    ----------
+    problem : Problem
+    support : int array of shape (s,), sorted
+    matrix, right : arrays
+        A_S*A_S/M with A_S*y/M, or, where rows are fewer, A_S A_S*/M with y.
+    """
+
+    problem: Problem
+    support: NDArray[np.intp]
+    matrix: NDArray[Any]
+    right: NDArray[Any]
+    by_rows: bool
+
+    @classmethod
+    def of(cls, problem: Problem, S: NDArray[np.intp]) -> Reduced:
+        """Reduce a problem to a support."""
+        by_rows = problem.offers_kernel and problem.n_rows < len(S)
+        matrix, right = problem.kernel(S) if by_rows else problem.normal(S)
+        return cls(problem, S, matrix, right, by_rows)
+
+    def solve(self, alpha: float) -> NDArray[Any]:
+        """Ridge solution on the support, shape (s, targets)."""
+        v = solve_shifted(self.matrix, alpha, self.right)
+        if v is None:
+            return minimum_norm(*self.problem.system(self.support), alpha)
+        return self.problem.pull_back(self.support, v) if self.by_rows else v
+
+    def keep(self, places: NDArray[np.intp]) -> Reduced:
+        """Reduce further, to the features at these sorted places of the support."""
+        S = self.support[places]
+        if self.by_rows:
+            return Reduced.of(self.problem, S)
+        return Reduced(
+            self.problem, S, self.matrix[np.ix_(places, places)], self.right[places], False
+        )
+
+    def step_to_core(self, largest: int) -> Reduced:
+        """Drop features of small coefficients; itself once it is no larger than the core."""
+        core = max(min(_CORE, self.problem.n_rows), largest)
+        size = len(self.support)
+        if size <= core:
+            return self
+        kept = max(core, int(_KEEP_ABOVE_CORE * size))
+        return self.keep(largest_rows(self.solve(_RANKING_ALPHA), kept))
+
+    def prune(
+        self, alpha: float, sizes: Sequence[int]
+    ) -> Iterator[tuple[NDArray[np.intp], NDArray[Any]]]:
+        """Support and ridge solution of falling size; all of `sizes` up to the own are visited."""
+        reduced = self
+        wanted = sorted({min(s, len(self.support)) for s in sizes}, reverse=True)
+        while True:
+            c = reduced.solve(alpha)
+            yield reduced.support, c
+            size = len(reduced.support)
+            wanted = [s for s in wanted if s < size]
+            if not wanted:
+                return
+            kept = max(wanted[0], int(_KEEP * size))
+            reduced = reduced.keep(largest_rows(c, kept))
+
+
+def _screened(problem: Problem, largest: int) -> Reduced:
+    """All usable features, or where no side is small enough to solve, those found by correlation.
+
+    In rounds, the features that correlate best with the residual of a ridge solution on those
+    found before.
+    """
+    S = np.flatnonzero(problem.usable)
+    limit = max(LARGEST_SIDE, largest)
+    rows_solvable = problem.offers_kernel and problem.n_rows <= limit
+    if len(S) <= limit or rows_solvable:
+        return Reduced.of(problem, S)
+    ridge = RestrictedRidge(problem, _RANKING_ALPHA)
+    found = np.empty(0, dtype=np.intp)
+    c = np.empty((0, problem.shape[2]), problem.dtype)
+    for part in range(1, _SCREENING_ROUNDS + 1):
+        gradient, _ = problem.gradient(found, c)
+        new = problem.usable.copy()
+        new[found] = False
+        size = limit * part // _SCREENING_ROUNDS - len(found)
+        found = np.sort(np.concatenate([found, largest_rows(gradient, size, new)]))
+        if part < _SCREENING_ROUNDS:
+            c = ridge.solve(found)
+    return Reduced.of(problem, found)
