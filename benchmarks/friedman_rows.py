@@ -43,6 +43,7 @@ def error(name: str, column_scale: str, alpha: float, step_size: float, seed: in
         max_iter=50,
         fit_intercept=False,
         input_scale="none",
+        input_clip=None,
         column_scale=column_scale,
         random_state=seed,
     ).fit(train.X, train.y)

@@ -52,6 +52,7 @@ def paper_model(settings: dict[str, float], seed: int) -> HARFERegressor:
         max_iter=50,
         fit_intercept=False,
         input_scale="none",
+        input_clip=None,
         column_scale="rms",
         random_state=seed,
     )

@@ -327,7 +327,7 @@ def test_a_small_memory_budget_recomputes_and_agrees(friedman, monkeypatch):
 
 def test_a_fit_that_cannot_fit_says_what_to_change(friedman):
     model = HARFERegressor(5000, 200, memory_budget=1000)
-    with pytest.raises(MemoryError, match=r"n_nonzero_coefs=200.*memory_budget is 1e\+03 bytes"):
+    with pytest.raises(MemoryError, match=r"systems of 200 features.*memory_budget is 1e\+03 bytes"):
         model.fit(friedman.X, friedman.y)
 
 
@@ -573,7 +573,7 @@ def test_impossible_settings_are_refused_before_any_work(friedman, monkeypatch, 
         raise AssertionError("the fit began to work")
 
     if not np.iscomplexobj(settings.get("init")):  # whether that is wrong, the problem knows
-        monkeypatch.setattr("harfe.estimator.make_problem", no_work)
+        monkeypatch.setattr("harfe.recipe.make_problem", no_work)
     with pytest.raises(ValueError, match=r".") as error:
         HARFERegressor(**settings).fit(friedman.X, friedman.y)
     for word in words:

@@ -680,7 +680,7 @@ def wide_problem(rows=10_000, features=1000):
 )
 def test_the_home_is_chosen_by_memory(budget, home):
     parts = wide_problem(3000, 500)
-    problem = make_problem(*parts, n_nonzero_coefs=10, memory_budget=budget)
+    problem = make_problem(*parts, largest_support=10, memory_budget=budget)
     assert type(problem) is home
 
 
@@ -694,7 +694,7 @@ def test_complex_features_need_twice_the_memory():
                 X,
                 y,
                 w,
-                n_nonzero_coefs=10,
+                largest_support=10,
                 memory_budget=3000 * 500 * 12,
             )
         )
@@ -711,7 +711,7 @@ def test_the_chosen_home_has_the_options(budget):
         truth.X,
         truth.y,
         truth.w,
-        n_nonzero_coefs=10,
+        largest_support=10,
         memory_budget=budget,
         **truth.options,
     )
@@ -725,23 +725,23 @@ def test_the_chosen_home_has_the_options(budget):
 def test_too_little_memory_is_refused_with_what_to_change(budget, size):
     parts = wide_problem(3000, 500)
     with pytest.raises(MemoryError, match=f"memory_budget is {size}; ") as caught:
-        make_problem(*parts, n_nonzero_coefs=77, memory_budget=budget)
+        make_problem(*parts, largest_support=77, memory_budget=budget)
     text = str(caught.value)
-    assert "(rows=3000, n_components=500, n_nonzero_coefs=77)" in text
-    assert "lower n_nonzero_coefs or n_components, use fewer rows, or raise memory_budget" in text
+    assert "(rows=3000, n_components=500, systems of 77 features)" in text
+    assert "lower n_nonzero_coefs or n_components, use fewer rows, take init='zero'" in text
 
 
 def test_the_memory_that_a_refusal_names_is_enough():
     pool, X, y, w = wide_problem(3000, 500)
     with pytest.raises(MemoryError, match="needs") as caught:
-        make_problem(pool, X, y, w, n_nonzero_coefs=20, memory_budget=1)
+        make_problem(pool, X, y, w, largest_support=20, memory_budget=1)
     number, unit = str(caught.value).split("needs ")[1].split()[:2]
     named = float(number) * {"KiB": 2**10, "MiB": 2**20}[unit]
     # three digits are printed
-    enough = make_problem(pool, X, y, w, n_nonzero_coefs=20, memory_budget=1.01 * named)
+    enough = make_problem(pool, X, y, w, largest_support=20, memory_budget=1.01 * named)
     assert type(enough) is RecomputedProblem
     with pytest.raises(MemoryError, match="needs"):
-        make_problem(pool, X, y, w, n_nonzero_coefs=20, memory_budget=0.99 * named)
+        make_problem(pool, X, y, w, largest_support=20, memory_budget=0.99 * named)
 
 
 def peak_of(function):
@@ -774,7 +774,7 @@ def least_budget(pool, X, y, w, s):
     budget = 2.0**18
     while True:
         try:
-            make_problem(pool, X, y, w, n_nonzero_coefs=s, memory_budget=budget)
+            make_problem(pool, X, y, w, largest_support=s, memory_budget=budget)
             return budget
         except MemoryError:
             budget *= 1.05
@@ -782,7 +782,7 @@ def least_budget(pool, X, y, w, s):
 
 def peak_of_pursuit(pool, X, y, s, alpha, budget):
     def fit():
-        problem = make_problem(pool, X, y, np.ones(len(X)), n_nonzero_coefs=s, memory_budget=budget)
+        problem = make_problem(pool, X, y, np.ones(len(X)), largest_support=s, memory_budget=budget)
         assert type(problem) is RecomputedProblem
         hard_ridge_pursuit(problem, s, alpha, max_iter=3)
 

@@ -12,7 +12,8 @@ from sklearn.linear_model import Ridge
 
 from harfe.homes import RecomputedProblem, StoredProblem
 from harfe.law import FeatureLaw
-from harfe.pursuit import StopReason, hard_ridge_pursuit, largest_rows
+from harfe.pursuit import StopReason, hard_ridge_pursuit
+from harfe.support import largest_rows
 
 both_types = pytest.mark.parametrize("dtype", [float, complex])
 
@@ -658,7 +659,7 @@ FINITE = " must be a finite number >= 0, e.g. "
         ],
         (
             {"init": "graded?"},
-            "init='graded?' is not known; pass 'zero' or an array of 40 coefficients",
+            "init='graded?' is not known; pass 'zero', 'graded' or an array of 40 coefficients",
         ),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",

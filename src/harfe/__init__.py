@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from harfe.expansion import Expansion
     from harfe.features import SparseRandomFeatures
     from harfe.law import FeatureLaw
+    from harfe.path import SparsityPath, sparsity_path
     from harfe.pursuit import PursuitResult, StopReason, hard_ridge_pursuit
+    from harfe.selection import HARFERegressorCV
 
 __version__ = version("harfe")
 
@@ -23,10 +25,13 @@ _HOME = {
     "Expansion": "expansion",
     "FeatureLaw": "law",
     "HARFERegressor": "estimator",
+    "HARFERegressorCV": "selection",
     "PursuitResult": "pursuit",
     "SparseRandomFeatures": "features",
+    "SparsityPath": "path",
     "StopReason": "pursuit",
     "hard_ridge_pursuit": "pursuit",
+    "sparsity_path": "path",
 }
 _MODULES = ("datasets", "metrics")
 
@@ -34,13 +39,16 @@ __all__ = [
     "Expansion",
     "FeatureLaw",
     "HARFERegressor",
+    "HARFERegressorCV",
     "PursuitResult",
     "SparseRandomFeatures",
+    "SparsityPath",
     "StopReason",
     "__version__",
     "datasets",
     "hard_ridge_pursuit",
     "metrics",
+    "sparsity_path",
 ]
 
 

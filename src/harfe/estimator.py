@@ -16,282 +16,109 @@ from harfe._compat import CallbackSupportMixin, FitProgress, with_callbacks
 from harfe.arguments import check_choice, check_count, is_number, is_whole
 from harfe.checks import check_inputs, check_targets, check_weights
 from harfe.expansion import Expansion, sensitivities
-from harfe.features import generator, law_of
-from harfe.homes import COLUMN_SCALES, make_problem
-from harfe.law import FeatureLaw
+from harfe.features import law_of, seed_of
+from harfe.folds import make_folds
+from harfe.homes import COLUMN_SCALES
 from harfe.machine import available_memory, one_blas_thread
-from harfe.problem import Problem
-from harfe.pursuit import INITS, Round, StopReason, check_settings, hard_ridge_pursuit
-from harfe.units import INPUT_SCALES, measure_units
+from harfe.pursuit import INITS, Round, StopReason, check_settings
+from harfe.recipe import Fit, Posed, Recipe
+from harfe.uncertainty import Posterior, Uncertainty
+from harfe.units import INPUT_SCALES
 
 
-class HARFERegressor(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, BaseEstimator):
-    """Hard-ridge random feature expansion: a regression model of s sparse random features.
+class ExpansionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """What every estimator of this package can do once it is fitted."""
 
-    Minimises (1/M) Σ_k w_k |y_k - ȳ - (A c)_k|² + α‖c‖² over c with at most s non-zeros, where A
-    holds N random features φ(<x, w_j> + b_j) that each look at q variables, centred and scaled to
-    unit root-mean-square, and M = Σ w.
+    expansion_: Expansion
+    uncertainty_: Uncertainty | None
 
-    Parameters
-    ----------
-    n_components : int or "auto", default="auto"
-        Features drawn, N. "auto" is ten times the sum of the sample weights, between 1000 and
-        10 000.
-    n_nonzero_coefs : int, float or "auto", default="auto"
-        Features kept, s: a number, or a fraction of N. "auto" is a tenth of the sum of the sample
-        weights, at least 10 and at most a tenth of N.
-    order : "auto", int or sequence of int, default="auto"
-        Variables in a feature, q; several make a mixed pool with equal parts. "auto" is 2, or 1 if
-        there is only one input.
-    alpha : float, default=1e-3
-        Ridge weight of the scaled problem; the "mλ" of the paper's table of real data.
-    activation : {"sin", "cos", "tanh", "sigmoid", "relu", "exp"}, default="sin"
-        φ; "exp" is exp(i·), complex: for real y the real part is predicted.
-    weights : {"normal", "uniform"}, default="normal"
-        Law of the weights: N(0, scale²) or U[-scale, scale].
-    scale : float or array of shape (n_features,), default=1.0
-        Scale of the weights, for inputs in the units of `input_scale`.
-    bias : {"phase", "uniform", "none"}, default="phase"
-        b_j from U[0, 2π], from U[-1, 1], or none.
-    interaction_cst : {"pairwise", "no_interactions"} or sequence of sets, default=None
-        Which variables may meet in a feature: sets of column indices or names.
-    variable_weights : array of shape (n_features,), default=None
-        How often each input is drawn; None draws all alike.
-    init : "zero" or array of shape (n_components,) or (n_targets, n_components), default="zero"
-        Start of the pursuit, as coefficients of the raw features.
-    step_size : float or "normalized", default="normalized"
-        μ of the gradient step; "normalized" is 1/(1+alpha). The paper takes 0.1.
-    max_iter : int, default=100
-        Largest number of rounds.
-    tol : float, default=1e-6
-        Stop once the residual is at most this share of y about its mean.
-    noise_level : float, default=None
-        Also stop once the root-mean-square residual is at most this, in units of y.
-    fit_intercept : bool, default=True
-        Centre features and y; the paper does not.
-    input_scale : {"standard", "robust", "none"}, default="standard"
-        Units in which the weights are drawn: mean and deviation, median and quartiles, or the
-        user's. Folded back: weights, names and formula are always in the user's units.
-    column_scale : {"rms", "none"}, default="rms"
-        Scale features to unit root-mean-square, or leave them; "none" with ``alpha=λ`` and
-        ``step_size=m*μ`` is the paper's literal form.
-    memory_budget : float or "auto", default="auto"
-        Bytes the fit may take; beyond, features are computed again at every pass instead of stored.
-        "auto" is half of the memory that is free.
-    random_state : int, RandomState instance or None, default=None
-        Equal seeds give equal models on any number of threads.
-
-    Attributes
-    ----------
-    coef_ : array of shape (n_components,) or (n_targets, n_components)
-        Coefficients of the raw features; zero but on `support_`.
-    intercept_ : float or array of shape (n_targets,)
-    support_ : int array of shape (n_nonzero,)
-        The kept features, sorted.
-    weights_ : scipy.sparse.csc_array of shape (n_features, n_components)
-        The paper's W, in the user's units.
-    bias_ : array of shape (n_components,)
-        The paper's b, in the user's units.
-    expansion_ : Expansion
-        The fitted function as a value: the kept features only.
-    feature_importances_ : array of shape (n_features,)
-        Var(x_j) · mean (∂f/∂x_j)² over the training rows, as shares that sum to one. For
-        :class:`~sklearn.feature_selection.SelectFromModel` name it,
-        ``importance_getter="feature_importances_"``: scikit-learn would look at `coef_` first,
-        which here has an entry per random feature.
-    n_components_, n_nonzero_coefs_ : int
-        N and s after "auto" and fractions are resolved.
-    n_iter_ : int
-        Rounds of the pursuit.
-    history_ : dict of arrays, one entry a round
-        ``"objective"`` and ``"relative_residual"``. The returned round has the lowest objective.
-    stop_reason_ : StopReason
-        Why the pursuit ended; its value is advice.
-    law_ : FeatureLaw
-        Law of the features, on inputs in the units of `input_scale`.
-    n_features_in_ : int
-    feature_names_in_ : array of str
-        Only if X has column names.
-
-    See Also
-    --------
-    SparseRandomFeatures : The features alone, as a transformer.
-    hard_ridge_pursuit : The algorithm alone.
-
-    References
-    ----------
-    E. Saha, H. Schaeffer, G. Tran: HARFE: Hard-Ridge Random Feature Expansion, arXiv:2202.02877.
-
-    Examples
-    --------
-    >>> from harfe import HARFERegressor
-    >>> from harfe.datasets import make_function
-    >>> data = make_function("friedman1", 300, random_state=0)
-    >>> model = HARFERegressor(random_state=0).fit(data.X, data.y)
-    >>> bool(model.score(data.X, data.y) > 0.9)
-    True
-    """
-
-    def __init__(
-        self,
-        n_components: int | str = "auto",
-        n_nonzero_coefs: float | str = "auto",
-        *,
-        order: Any = "auto",
-        alpha: float = 1e-3,
-        activation: str = "sin",
-        weights: str = "normal",
-        scale: Any = 1.0,
-        bias: str = "phase",
-        interaction_cst: Any = None,
-        variable_weights: ArrayLike | None = None,
-        init: Any = "zero",
-        step_size: float | str = "normalized",
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        noise_level: float | None = None,
-        fit_intercept: bool = True,
-        input_scale: str = "standard",
-        column_scale: str = "rms",
-        memory_budget: float | str = "auto",
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.n_nonzero_coefs = n_nonzero_coefs
-        self.order = order
-        self.alpha = alpha
-        self.activation = activation
-        self.weights = weights
-        self.scale = scale
-        self.bias = bias
-        self.interaction_cst = interaction_cst
-        self.variable_weights = variable_weights
-        self.init = init
-        self.step_size = step_size
-        self.max_iter = max_iter
-        self.tol = tol
-        self.noise_level = noise_level
-        self.fit_intercept = fit_intercept
-        self.input_scale = input_scale
-        self.column_scale = column_scale
-        self.memory_budget = memory_budget
-        self.random_state = random_state
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> HARFERegressor:
-        """Draw features and choose s of them.
+    def predict(self, X: Any, return_std: bool = False, interval: float | None = None) -> Any:
+        """Evaluate the kept features and sum them up; on demand, say how sure that is.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
-            NumPy array, or pandas or polars frame with column names.
-        y : array of shape (n_samples,) or (n_samples, n_targets)
-            Real or complex. Several targets share the support.
-        sample_weight : array of shape (n_samples,), default=None
-            How often each row counts: weight 2 is the row twice, weight 0 is no row.
+        return_std : bool, default=False
+            Also return the standard deviation of a new observation: of the noise and of the fitted
+            function together, learned from out-of-fold residuals.
+        interval : float, default=None
+            Also return bounds between which a new observation lies with this probability, e.g.
+            0.9: conformal, from the same residuals.
 
         Returns
         -------
-        self
-        """
-        X = check_inputs(self, X, reset=True, min_rows=2)
-        y = check_targets(y, len(X))
-        row_weights = check_weights(sample_weight, X)
-        N, s = self._resolve(row_weights.sum())
-        self._check_init(N, 1 if y.ndim == 1 else y.shape[1])
-        law = law_of(self, X.shape[1])
-        budget = self._memory_budget()
-        progress = FitProgress(self, X, y, sample_weight, max_rounds=self.max_iter)
-        counted = row_weights > 0
-        # Everything that adds up over rows, or its bits would depend on the threads of BLAS.
-        with one_blas_thread():
-            self._fit(X[counted], y[counted], row_weights[counted], law, N, s, budget, progress)
-        progress.close()
-        if self.stop_reason_ is StopReason.MAX_ITER:
-            warnings.warn(self.stop_reason_.value, ConvergenceWarning, stacklevel=2)
-        return self
-
-    def _fit(
-        self,
-        X: NDArray[np.float64],
-        y: NDArray[Any],
-        row_weights: NDArray[np.float64],
-        law: FeatureLaw,
-        N: int,
-        s: int,
-        memory_budget: float,
-        progress: FitProgress,
-    ) -> None:
-        """Compose the parts on checked rows, and keep what they return."""
-        units = measure_units(X, row_weights, self.input_scale)
-        pool = law.draw(N, generator(self.random_state)).in_user_units(units)
-        problem = make_problem(
-            pool,
-            X,
-            y.reshape(len(y), -1),
-            row_weights,
-            n_nonzero_coefs=s,
-            memory_budget=memory_budget,
-            fit_intercept=self.fit_intercept,
-            column_scale=self.column_scale,
-        )
-        columns = tuple(
-            str(name)
-            for name in getattr(self, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])])
-        )
-
-        def expansion(S: NDArray[np.intp], c: NDArray[Any]) -> Expansion:
-            coef, intercept = problem.to_raw(S, c)
-            complex_y = y.dtype.kind == "c"
-            if not complex_y:
-                intercept = intercept.real
-            return Expansion(pool.take(S), coef, intercept, columns, complex_y)
-
-        def after_round(state: Round) -> bool:
-            return progress.end_round(
-                lambda: {"expansion_": expansion(state.support, state.coef), "_y_ndim": y.ndim}
-            )
-
-        result = hard_ridge_pursuit(
-            problem,
-            s,
-            self.alpha,
-            step_size=self.step_size,
-            init=self._scaled_init(problem),
-            max_iter=self.max_iter,
-            tol=self.tol,
-            noise_level=self.noise_level,
-            callback=after_round,
-        )
-        self.expansion_ = expansion(result.support, result.coef)
-        self.law_ = law
-        self._pool = pool
-        self._y_ndim = y.ndim
-        self.support_ = result.support
-        self.n_components_, self.n_nonzero_coefs_ = N, s
-        self.n_iter_ = result.n_iter
-        self.history_ = {
-            "objective": result.objective,
-            "relative_residual": result.relative_residual,
-        }
-        self.stop_reason_ = result.reason
-        self.feature_importances_ = sensitivities(self.expansion_, X, row_weights)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Evaluate the kept features and sum them up.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples,) or (n_samples, n_targets)
+        prediction : array of shape (n_samples,) or (n_samples, n_targets)
+        std : array like `prediction`
+            Only with `return_std`: ``prediction, std = model.predict(X, return_std=True)``.
+        lower, upper : arrays like `prediction`
+            Only with `interval`: ``prediction, lower, upper = model.predict(X, interval=0.9)``.
         """
         check_is_fitted(self, "expansion_")
+        if interval is not None and not (is_number(interval) and 0 < interval < 1):
+            raise ValueError(
+                f"interval={interval!r} must be a probability between 0 and 1, e.g. interval=0.9"
+            )
+        if return_std and interval is not None:
+            raise ValueError(
+                "return_std=True and interval are two answers; call predict once for each"
+            )
         X = check_inputs(self, X, reset=False)
-        prediction = self.expansion_.predict(X)
-        return prediction[:, 0] if self._y_ndim == 1 else prediction
+        prediction = self._shaped(self.expansion_.predict(X))
+        if return_std:
+            return prediction, self._shaped(self._uncertainty().std(X))
+        if interval is not None:
+            if self.expansion_.complex_output:
+                raise ValueError(
+                    "interval is for real targets; complex ones have return_std=True, the "
+                    "deviation of the modulus of the residual"
+                )
+            half = self._shaped(self._uncertainty().half_width(X, float(interval)))
+            return prediction, prediction - half, prediction + half
+        return prediction
+
+    def _shaped(self, values: NDArray[Any]) -> NDArray[Any]:
+        return values[:, 0] if self._y_ndim == 1 else values
+
+    def _uncertainty(self) -> Uncertainty:
+        if self.uncertainty_ is None:
+            raise ValueError(
+                "No out-of-fold residuals were collected, which the uncertainty is learned from; "
+                "fit with residual_cv=5, or use HARFERegressorCV"
+            )
+        return self.uncertainty_
+
+    def _adopt(
+        self,
+        fit: Fit,
+        recipe: Recipe,
+        X: NDArray[np.float64],
+        y_ndim: int,
+        weights: NDArray[np.float64],
+    ) -> None:
+        """Keep what a fit returned, under the names that users expect."""
+        self.expansion_ = fit.expansion
+        self.law_ = recipe.law
+        self.seed_ = recipe.seed
+        self._pool = fit.posed.pool
+        self._y_ndim = y_ndim
+        self.support_ = fit.result.support
+        self.n_components_, self.n_nonzero_coefs_ = recipe.n_components, recipe.n_nonzero_coefs
+        self.n_iter_ = fit.result.n_iter
+        self.history_ = {
+            "objective": fit.result.objective,
+            "relative_residual": fit.result.relative_residual,
+        }
+        self.stop_reason_ = fit.result.reason
+        clipped = fit.posed.bounds.clip(X)
+        self.feature_importances_ = sensitivities(fit.expansion, clipped, weights)
+        if fit.result.reason is StopReason.MAX_ITER:
+            warnings.warn(fit.result.reason.value, ConvergenceWarning, stacklevel=3)
+
+    def _columns(self) -> tuple[str, ...]:
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            names = [f"x{j}" for j in range(self.n_features_in_)]
+        return tuple(str(name) for name in names)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R² of the prediction; for complex y 1 - Σ w|y - f|² / Σ w|y - ȳ|².
@@ -340,14 +167,255 @@ class HARFERegressor(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         """The paper's b of all N features, in the user's units."""
         return self._pool.phases
 
+
+class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
+    """Hard-ridge random feature expansion: a regression model of s sparse random features.
+
+    Minimises (1/M) Σ_k w_k |y_k - ȳ - (A c)_k|² + α‖c‖² over c with at most s non-zeros, where A
+    holds N random features φ(<x, w_j> + b_j) that each look at q variables, centred and scaled to
+    unit root-mean-square, and M = Σ w.
+
+    Parameters
+    ----------
+    n_components : int or "auto", default="auto"
+        Features drawn, N. "auto" is ten times the sum of the sample weights or the number of
+        inputs, whichever is more, between 1000 and 10 000.
+    n_nonzero_coefs : int, float or "auto", default="auto"
+        Features kept, s: a number, or a fraction of N. "auto" is a tenth of the sum of the sample
+        weights, at least 10 and at most a tenth of N.
+    order : "auto", int or sequence of int, default="auto"
+        Variables in a feature, q; several make a mixed pool with equal parts. "auto" is 2, or 1 if
+        there is only one input.
+    alpha : float, default=1e-3
+        Ridge weight of the scaled problem; the "mλ" of the paper's table of real data.
+    activation : {"sin", "cos", "tanh", "sigmoid", "relu", "exp"}, default="sin"
+        φ; "exp" is exp(i·), complex: for real y the real part is predicted.
+    weights : {"normal", "uniform"}, default="normal"
+        Law of the weights: N(0, scale²) or U[-scale, scale].
+    scale : float or array of shape (n_features,), default=1.0
+        Scale of the weights, for inputs in the units of `input_scale`.
+    bias : {"phase", "uniform", "none"}, default="phase"
+        b_j from U[0, 2π], from U[-1, 1], or none.
+    interaction_cst : {"pairwise", "no_interactions"} or sequence of sets, default=None
+        Which variables may meet in a feature: sets of column indices or names.
+    variable_weights : array of shape (n_features,), default=None
+        How often each input is drawn; None draws all alike.
+    init : "zero", "graded" or array of shape (n_components,) or (n_targets, n_components)
+        Start of the pursuit, by default "zero"; an array holds coefficients of the raw features.
+        "graded" prunes from the ridge solution on all features, runs the zero start too and
+        returns the better: never a higher objective, often half, for about five times the time.
+    step_size : float or "normalized", default="normalized"
+        μ of the gradient step; "normalized" is 1/(1+alpha). The paper takes 0.1.
+    max_iter : int, default=100
+        Largest number of rounds.
+    tol : float, default=1e-6
+        Stop once the residual is at most this share of y about its mean.
+    noise_level : float, default=None
+        Also stop once the root-mean-square residual is at most this, in units of y.
+    fit_intercept : bool, default=True
+        Centre features and y; the paper does not.
+    input_scale : {"standard", "robust", "none"}, default="standard"
+        Units in which the weights are drawn: mean and deviation, median and quartiles, or the
+        user's. Folded back: weights, names and formula are always in the user's units.
+    input_clip : float or None, default=5.0
+        Clip inputs that have values further than this many robust spreads (interquartile range
+        over 1.349) from their median; None clips nothing, as the paper. The fitted function
+        carries the bounds, and names such as ``sin(0.31*clip(age, 18, 95))`` show them.
+    column_scale : {"rms", "none"}, default="rms"
+        Scale features to unit root-mean-square, or leave them; "none" with ``alpha=λ`` and
+        ``step_size=m*μ`` is the paper's literal form.
+    memory_budget : float or "auto", default="auto"
+        Bytes the fit may take; beyond, features are computed again at every pass instead of stored.
+        "auto" is half of the memory that is free.
+    residual_cv : int, splitter, iterable or None, default=None
+        Folds whose held-out residuals ``predict(X, return_std=True)`` and ``interval=0.9`` need:
+        one more fit a fold. None collects none.
+    random_state : int, RandomState instance or None, default=None
+        Equal seeds give equal models on any number of threads.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_components,) or (n_targets, n_components)
+        Coefficients of the raw features; zero but on `support_`.
+    intercept_ : float or array of shape (n_targets,)
+    support_ : int array of shape (n_nonzero,)
+        The kept features, sorted.
+    weights_ : scipy.sparse.csc_array of shape (n_features, n_components)
+        The paper's W, in the user's units.
+    bias_ : array of shape (n_components,)
+        The paper's b, in the user's units.
+    expansion_ : Expansion
+        The fitted function as a value: the kept features only.
+    feature_importances_ : array of shape (n_features,)
+        Var(x_j) · mean (∂f/∂x_j)² over the training rows, as shares that sum to one. For
+        :class:`~sklearn.feature_selection.SelectFromModel` name it,
+        ``importance_getter="feature_importances_"``: scikit-learn would look at `coef_` first,
+        which here has an entry per random feature.
+    n_components_, n_nonzero_coefs_ : int
+        N and s after "auto" and fractions are resolved.
+    n_iter_ : int
+        Rounds of the pursuit.
+    history_ : dict of arrays, one entry a round
+        ``"objective"`` and ``"relative_residual"``. The returned round has the lowest objective.
+    stop_reason_ : StopReason
+        Why the pursuit ended; its value is advice.
+    law_ : FeatureLaw
+        Law of the features, on inputs in the units of `input_scale`.
+    seed_ : int
+        What `random_state` came to: ``law_.draw(n_components_, default_rng(seed_))`` is the pool.
+    uncertainty_ : Uncertainty or None
+        Posterior and out-of-fold residuals; None without `residual_cv`.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if X has column names.
+
+    See Also
+    --------
+    SparseRandomFeatures : The features alone, as a transformer.
+    hard_ridge_pursuit : The algorithm alone.
+
+    References
+    ----------
+    E. Saha, H. Schaeffer, G. Tran: HARFE: Hard-Ridge Random Feature Expansion, arXiv:2202.02877.
+
+    Examples
+    --------
+    >>> from harfe import HARFERegressor
+    >>> from harfe.datasets import make_function
+    >>> data = make_function("friedman1", 300, random_state=0)
+    >>> model = HARFERegressor(random_state=0).fit(data.X, data.y)
+    >>> bool(model.score(data.X, data.y) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int | str = "auto",
+        n_nonzero_coefs: float | str = "auto",
+        *,
+        order: Any = "auto",
+        alpha: float = 1e-3,
+        activation: str = "sin",
+        weights: str = "normal",
+        scale: Any = 1.0,
+        bias: str = "phase",
+        interaction_cst: Any = None,
+        variable_weights: ArrayLike | None = None,
+        init: Any = "zero",
+        step_size: float | str = "normalized",
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        noise_level: float | None = None,
+        fit_intercept: bool = True,
+        input_scale: str = "standard",
+        input_clip: float | None = 5.0,
+        column_scale: str = "rms",
+        memory_budget: float | str = "auto",
+        residual_cv: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_nonzero_coefs = n_nonzero_coefs
+        self.order = order
+        self.alpha = alpha
+        self.activation = activation
+        self.weights = weights
+        self.scale = scale
+        self.bias = bias
+        self.interaction_cst = interaction_cst
+        self.variable_weights = variable_weights
+        self.init = init
+        self.step_size = step_size
+        self.max_iter = max_iter
+        self.tol = tol
+        self.noise_level = noise_level
+        self.fit_intercept = fit_intercept
+        self.input_scale = input_scale
+        self.input_clip = input_clip
+        self.column_scale = column_scale
+        self.memory_budget = memory_budget
+        self.residual_cv = residual_cv
+        self.random_state = random_state
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> HARFERegressor:
+        """Draw features and choose s of them.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            NumPy array, or pandas or polars frame with column names.
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+            Real or complex. Several targets share the support.
+        sample_weight : array of shape (n_samples,), default=None
+            How often each row counts: weight 2 is the row twice, weight 0 is no row.
+
+        Returns
+        -------
+        self
+        """
+        X = check_inputs(self, X, reset=True, min_rows=2)
+        y = check_targets(y, len(X))
+        weights = check_weights(sample_weight, X)
+        recipe = self._recipe(weights.sum(), 1 if y.ndim == 1 else y.shape[1])
+        starts = 2 if isinstance(self.init, str) and self.init == "graded" else 1
+        progress = FitProgress(self, X, y, sample_weight, max_rounds=starts * self.max_iter)
+        counted = weights > 0
+        X, y, weights = X[counted], y[counted], weights[counted]
+
+        def after_round(posed: Posed, state: Round) -> bool:
+            return progress.end_round(
+                lambda: {
+                    "expansion_": posed.expansion(state.support, state.coef),
+                    "_y_ndim": y.ndim,
+                }
+            )
+
+        def fit_without(_: int, train: NDArray[np.intp]) -> tuple[Expansion, Posterior]:
+            fold = recipe.fit(X[train], y[train], weights[train])
+            return fold.expansion, fold.posterior(recipe.alpha)
+
+        # Everything that adds up over rows, or its bits would depend on the threads of BLAS.
+        with one_blas_thread():
+            fit = recipe.fit(X, y, weights, after_round)
+            self.uncertainty_ = None
+            if self.residual_cv is not None:
+                folds = make_folds("residual_cv", self.residual_cv, X, y, recipe.seed)
+                self.uncertainty_ = Uncertainty.calibrated(
+                    fit.posterior(recipe.alpha), folds, fit_without, X, y, weights
+                )
+            self._adopt(fit, recipe, X, y.ndim, weights)
+        progress.close()
+        return self
+
+    def _recipe(self, total_weight: float, n_targets: int) -> Recipe:
+        """Every setting, checked and resolved."""
+        N, s = self._resolve(total_weight)
+        self._check_init(N, n_targets)
+        return Recipe(
+            law=law_of(self, self.n_features_in_),
+            seed=seed_of(self.random_state),
+            n_components=N,
+            n_nonzero_coefs=s,
+            alpha=self.alpha,
+            columns=self._columns(),
+            memory_budget=memory_bytes(self.memory_budget),
+            init=self.init,
+            step_size=self.step_size,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            noise_level=self.noise_level,
+            fit_intercept=self.fit_intercept,
+            input_scale=self.input_scale,
+            input_clip=self.input_clip,
+            column_scale=self.column_scale,
+        )
+
     def _resolve(self, total_weight: float) -> tuple[int, int]:
         """N and s as numbers, and every other setting checked."""
         N: Any = self.n_components
         s: Any = self.n_nonzero_coefs
-        if N == "auto":
-            N = int(np.clip(10 * total_weight, 1000, 10_000))
-        else:
-            check_count("n_components", N, 1000, "'auto' or ")
+        N = pool_size(N, max(total_weight, self.n_features_in_))
         if s == "auto":
             s = int(np.clip(total_weight / 10, min(10, N), max(N // 10, 1)))
         elif is_number(s) and not is_whole(s):
@@ -366,19 +434,8 @@ class HARFERegressor(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
             tol=self.tol,
             noise_level=self.noise_level,
         )
-        check_choice("input_scale", self.input_scale, INPUT_SCALES)
-        check_choice("column_scale", self.column_scale, COLUMN_SCALES)
+        check_scales(self)
         return int(N), int(s)
-
-    def _memory_budget(self) -> float:
-        budget = self.memory_budget
-        if budget == "auto":
-            return available_memory() / 2
-        if isinstance(budget, str) or not is_number(budget) or not budget > 0:
-            raise ValueError(
-                f"memory_budget={budget!r} must be 'auto' or a positive number of bytes, e.g. 2e9"
-            )
-        return float(budget)
 
     def _check_init(self, N: int, n_targets: int) -> None:
         if isinstance(self.init, str):
@@ -392,8 +449,33 @@ class HARFERegressor(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
                 f"coefficients of shape ({n_targets}, {N})"
             )
 
-    def _scaled_init(self, problem: Problem) -> Any:
-        if isinstance(self.init, str):
-            return self.init
-        _, N, T = problem.shape
-        return problem.from_raw(np.arange(N), np.asarray(self.init).reshape(T, N))
+
+def pool_size(n_components: Any, extent: float) -> int:
+    """N as a number, for so much weight of rows or so many inputs."""
+    if isinstance(n_components, str) and n_components == "auto":
+        return int(np.clip(10 * extent, 1000, 10_000))
+    check_count("n_components", n_components, 1000, "'auto' or ")
+    return int(n_components)
+
+
+def check_scales(estimator: Any) -> None:
+    """Refuse unknown scales of inputs and columns."""
+    check_choice("input_scale", estimator.input_scale, INPUT_SCALES)
+    check_choice("column_scale", estimator.column_scale, COLUMN_SCALES)
+    clip = estimator.input_clip
+    if clip is not None and not (is_number(clip) and 0 < clip < np.inf):
+        raise ValueError(
+            f"input_clip={clip!r} must be None or a positive number of spreads, e.g. input_clip=5"
+        )
+
+
+def memory_bytes(memory_budget: Any) -> float:
+    """Bytes that a fit may take."""
+    if isinstance(memory_budget, str) and memory_budget == "auto":
+        return available_memory() / 2
+    if not is_number(memory_budget) or not memory_budget > 0:
+        raise ValueError(
+            f"memory_budget={memory_budget!r} must be 'auto' or a positive number of bytes, "
+            "e.g. 2e9"
+        )
+    return float(memory_budget)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from harfe import kernels
 from harfe.machine import blocks, run_blocks
 from harfe.pool import FeaturePool, Rows
-from harfe.units import measure_units
+from harfe.units import InputBounds, measure_units
 
 # Rows handled at a time; also the unit of work of a thread.
 _ROW_BLOCK = 2048
@@ -48,6 +48,8 @@ class Expansion:
         Names of the inputs.
     complex_output : bool
         False takes the real part, which is what exp features with real y predict.
+    bounds : InputBounds or None
+        Bounds to which inputs are clipped first; None for none.
     """
 
     features: FeaturePool
@@ -55,6 +57,7 @@ class Expansion:
     intercept: NDArray[Any]
     columns: tuple[str, ...]
     complex_output: bool = False
+    bounds: InputBounds | None = None
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Values at the rows of X, shape (rows, targets): nothing of size rows × s is held."""
@@ -66,7 +69,7 @@ class Expansion:
         intercept = _stack(self.intercept, self.complex_output)
 
         def work(rows: slice) -> None:
-            inputs = Rows.of(X[rows, used])
+            inputs = Rows.of(self._clipped(X[rows, used], used))
             total = np.repeat(intercept[:, None], inputs.n_rows, axis=1)
             for activation, coef in terms:
                 kernels.predict(
@@ -95,8 +98,8 @@ class Expansion:
         parts = 2 if self.complex_output else 1
         out = np.zeros((parts * len(coef), len(X), X.shape[1]))
         for rows in blocks(len(X), _GRADIENT_ROWS):
+            inputs = Rows.of(self._clipped(X[rows]))
             for kind, real_coef in _real_terms(activation, coef, self.complex_output):
-                inputs = Rows.of(X[rows])
                 slope = np.empty((len(self.features), inputs.n_rows))
                 arguments = (self.features.indices, self.features.values, self.features.phases)
                 kernels.features(
@@ -104,11 +107,27 @@ class Expansion:
                 )
                 for t, c in enumerate(real_coef):
                     out[t, rows] += (weights @ (c[:, None] * slope)).T
+            if self.bounds is not None:
+                out[:, rows] *= self.bounds.inside(X[rows])
         return out[: len(coef)] + 1j * out[len(coef) :] if self.complex_output else out
 
     def names(self) -> list[str]:
-        """Readable names of the kept features."""
-        return self.features.names(self.columns)
+        """Readable names of the kept features; inputs that are clipped say so."""
+        return self.features.names([self._label(j) for j in range(len(self.columns))])
+
+    def evaluate_features(self, X: ArrayLike) -> NDArray[Any]:
+        """Values φ of the kept features at the rows of X, shape (rows, s)."""
+        return self.features.evaluate(self._clipped(np.asarray(X)))
+
+    def _clipped(
+        self, X: NDArray[Any], columns: NDArray[np.intp] | slice = slice(None)
+    ) -> NDArray[Any]:
+        return X if self.bounds is None else self.bounds.clip(X, columns)
+
+    def _label(self, j: int) -> str:
+        if self.bounds is None or not self.bounds.finite[j]:
+            return self.columns[j]
+        return f"clip({self.columns[j]}, {self.bounds.lower[j]:.6g}, {self.bounds.upper[j]:.6g})"
 
     def _compact(self) -> tuple[NDArray[np.intp], FeaturePool]:
         """The inputs that occur, and the features in terms of those alone."""

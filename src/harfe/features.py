@@ -112,7 +112,9 @@ class SparseRandomFeatures(TransformerMixin, BaseEstimator):
         N = int(self.n_components)
         X = check_inputs(self, X, reset=True, dtype=(np.float64, np.float32))
         self.law_ = law_of(self, X.shape[1])
-        self.pool_: FeaturePool = self.law_.draw(N, generator(self.random_state))
+        self.pool_: FeaturePool = self.law_.draw(
+            N, np.random.default_rng(seed_of(self.random_state))
+        )
         self._n_features_out = N
         return self
 
@@ -164,14 +166,14 @@ class SparseRandomFeatures(TransformerMixin, BaseEstimator):
         return tags
 
 
-def law_of(estimator: Any, n_variables: int) -> FeatureLaw:
-    """Law that the parameters of an estimator describe."""
+def law_of(estimator: Any, n_variables: int, *, order: Any = None, scale: Any = None) -> FeatureLaw:
+    """Law that the parameters of an estimator describe; order and scale may be given instead."""
     names = getattr(estimator, "feature_names_in_", None)
     return FeatureLaw.from_settings(
         n_variables,
-        order=estimator.order,
+        order=estimator.order if order is None else order,
         weights=estimator.weights,
-        scale=estimator.scale,
+        scale=estimator.scale if scale is None else scale,
         bias=estimator.bias,
         activation=estimator.activation,
         interaction_cst=estimator.interaction_cst,
@@ -180,7 +182,6 @@ def law_of(estimator: Any, n_variables: int) -> FeatureLaw:
     )
 
 
-def generator(random_state: Any) -> np.random.Generator:
-    """Generator whose streams the pool is drawn from, from scikit-learn's kinds of seeds."""
-    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-    return np.random.default_rng(seed)
+def seed_of(random_state: Any) -> int:
+    """Seed from which the pool is drawn, from scikit-learn's kinds of seeds."""
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

@@ -146,7 +146,7 @@ def make_problem(
     y: NDArray[Any],
     weights: NDArray[np.float64],
     *,
-    n_nonzero_coefs: int,
+    largest_support: int,
     memory_budget: float,
     fit_intercept: bool = True,
     column_scale: str = "rms",
@@ -156,10 +156,11 @@ def make_problem(
     A is stored if rows × N numbers and the working space of the solves fit into `memory_budget`
     bytes; otherwise every pass computes it again in tiles, which takes longer (how much:
     ``benchmarks/speed.py``). If not even the tiles and the restricted systems fit, MemoryError
-    says what to change.
+    says what to change. `largest_support` is the size of the largest system that will be solved: s,
+    or more for a graded start.
     """
     itemsize = pool.result_type(np.float64).itemsize
-    m, N, s = len(y), len(pool), n_nonzero_coefs
+    m, N, s = len(y), len(pool), largest_support
     side = min(s, m)
     # Gram matrix, its factor and one copy; the features of a support, on all rows if these are few;
     # the inputs once transposed; residual and targets; gradient and moments.
@@ -176,9 +177,10 @@ def make_problem(
     else:
         raise MemoryError(
             f"The fit needs {_bytes(recomputed)} even without storing the features (rows={m}, "
-            f"n_components={N}, n_nonzero_coefs={s}), but memory_budget is "
+            f"n_components={N}, systems of {s} features), but memory_budget is "
             f"{_bytes(memory_budget)}; "
-            "lower n_nonzero_coefs or n_components, use fewer rows, or raise memory_budget"
+            "lower n_nonzero_coefs or n_components, use fewer rows, take init='zero', or raise "
+            "memory_budget"
         )
     return home(pool, X, y, weights, fit_intercept=fit_intercept, column_scale=column_scale)
 

@@ -31,6 +31,7 @@ _RANKING_ALPHA = 0.1
 
 # Features of the core, from which on every α prunes by its own solutions.
 _CORE = 600
+_SMALLEST_CORE = 50
 
 # Share of the features that stays: above the core, where each level costs as much as its features,
 # and within it, where levels are cheap.
@@ -96,7 +97,7 @@ def sparsity_path(
     -------
     SparsityPath
     """
-    sizes = [n_nonzero_coefs] if np.ndim(n_nonzero_coefs) == 0 else list(n_nonzero_coefs)  # type: ignore[arg-type]
+    sizes: list[Any] = list(np.atleast_1d(np.asarray(n_nonzero_coefs, dtype=object)))
     if not sizes or not all(is_whole(s) and 1 <= s <= problem.shape[1] for s in sizes):
         raise ValueError(
             f"n_nonzero_coefs={n_nonzero_coefs!r} must be whole numbers from 1 to "
@@ -108,6 +109,11 @@ def sparsity_path(
             for S, c in _levels(problem, alpha, sizes)
         ]
     return SparsityPath(alpha, tuple(levels))
+
+
+def largest_system(n_rows: int, n_features: int, s: int) -> int:
+    """Largest support or number of rows that a path down to s solves for."""
+    return max(s, min(n_rows, n_features, LARGEST_SIDE))
 
 
 def pruned_start(problem: Problem, s: int, alpha: float) -> tuple[NDArray[np.intp], NDArray[Any]]:
@@ -181,7 +187,8 @@ class Reduced:
 
     def step_to_core(self, largest: int) -> Reduced:
         """Drop features of small coefficients; itself once it is no larger than the core."""
-        core = max(min(_CORE, self.problem.n_rows), largest)
+        # By weight, not by rows: a row of weight 2 is the row twice.
+        core = max(min(_CORE, int(self.problem.shape[0])), _SMALLEST_CORE, largest)
         size = len(self.support)
         if size <= core:
             return self

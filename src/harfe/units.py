@@ -1,12 +1,14 @@
-"""The units in which the law of the features sees the inputs: x -> (x - centre) / spread.
+"""How the law of the features sees the inputs: clipped to bounds, then (x - centre) / spread.
 
-Only affine maps, so that they can be folded into weights and biases: the fitted function is stated
-in the user's units, and nothing has to be transformed at prediction.
+Units are affine maps, so that they can be folded into weights and biases: the fitted function is
+stated in the user's units. Bounds cannot be folded in; the fitted function carries them, and only
+for inputs that have outliers.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +35,49 @@ class InputUnits:
 
     centre: NDArray[np.float64]
     spread: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class InputBounds:
+    """Bounds to which inputs are clipped; infinite for an input that is not."""
+
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+    @property
+    def finite(self) -> NDArray[np.bool_]:
+        """Which inputs are clipped."""
+        return np.isfinite(self.lower) | np.isfinite(self.upper)
+
+    def clip(
+        self, X: NDArray[Any], columns: NDArray[np.intp] | slice = slice(None)
+    ) -> NDArray[Any]:
+        """Clip rows of these columns; the same array if nothing can change."""
+        lower, upper = self.lower[columns], self.upper[columns]
+        if not np.any(np.isfinite(lower) | np.isfinite(upper)):
+            return X
+        return np.clip(X, lower, upper)
+
+    def inside(self, X: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which values are not clipped."""
+        return (self.lower <= X) & (self.upper >= X)
+
+
+def find_bounds(
+    X: NDArray[np.float64], weights: NDArray[np.float64], spreads: float | None
+) -> InputBounds:
+    """Bounds `spreads` robust spreads either side of the median, for the inputs that exceed them.
+
+    An input all of whose values lie within has no bounds; None bounds nothing.
+    """
+    infinite = np.full(X.shape[1], np.inf)
+    if spreads is None:
+        return InputBounds(-infinite, infinite)
+    units = measure_units(X, weights, "robust")
+    with np.errstate(over="ignore", invalid="ignore"):  # such bounds are never exceeded
+        lower, upper = units.centre - spreads * units.spread, units.centre + spreads * units.spread
+    exceeded = np.any((lower > X) | (upper < X), axis=0) & np.isfinite(units.spread)
+    return InputBounds(np.where(exceeded, lower, -np.inf), np.where(exceeded, upper, np.inf))
 
 
 def measure_units(X: NDArray[np.float64], weights: NDArray[np.float64], kind: str) -> InputUnits:

@@ -1,0 +1,173 @@
+"""A study as its config.toml tells it, and the tasks that follow from it."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from experiments.methods import ADAPTERS, Adapter
+from experiments.problems import SOURCES, Source
+from experiments.tables import ConfigError, build, nearest
+
+MEASURES = {"error": "test MSE", "error_clean": "test MSE against the noise-free function"}
+
+
+class Task(NamedTuple):
+    """One repetition of a method on a problem; the key of a row of results."""
+
+    part: str
+    problem: str
+    method: str
+    repetition: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """Problems of one kind, and the methods compared on them."""
+
+    title: str
+    source: str
+    problems: tuple[str, ...]
+    methods: tuple[str, ...]
+    repetitions: int
+    measures: tuple[str, ...] = ("error",)
+    show_spread: bool = False  # whether tables give the standard deviation beside the mean
+    note: str = ""
+    source_settings: dict[str, Any] = field(default_factory=dict)
+    #: Numbers of others by name and problem, shown beside ours but not ranked.
+    references: dict[str, dict[str, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method as the study uses it."""
+
+    label: str
+    adapter: str  # a name of `methods.ADAPTERS`, or "module:Class" of one elsewhere
+    draws: bool  # whether two seeds on equal data may give two models
+    note: str = ""
+    revision: int = 1  # to be raised when the code behind it changes: old rows no longer fit
+    settings: dict[str, Any] = field(default_factory=dict)
+    by_problem: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _File:
+    title: str
+    parts: dict[str, Part]
+    methods: dict[str, Method]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A checked config with its adapters and sources made."""
+
+    path: Path
+    title: str
+    note: str
+    parts: Mapping[str, Part]
+    methods: Mapping[str, Method]
+    sources: Mapping[str, Source]  # by part
+    adapters: Mapping[tuple[str, str], Adapter]  # by method and problem
+
+    def repetitions(self, part: str, problem: str, method: str) -> int:
+        """How often a method runs: once, if neither the data nor the method would differ."""
+        differs = self.methods[method].draws or self.sources[part].varies(problem)
+        return self.parts[part].repetitions if differs else 1
+
+    def tasks(self) -> Iterator[Task]:
+        """All tasks; early repetitions first, so that a stopped run has them complete."""
+        most = max(part.repetitions for part in self.parts.values())
+        for repetition in range(most):
+            for name, part in self.parts.items():
+                for problem in part.problems:
+                    for method in part.methods:
+                        if repetition < self.repetitions(name, problem, method):
+                            yield Task(name, problem, method, repetition)
+
+    def fingerprint(self, task: Task) -> str:
+        """Short hash of all settings that made a row; labels, titles and notes are not among them.
+
+        The number of repetitions is not either: more of them leave the old ones as they are.
+        """
+        part, method = self.parts[task.part], self.methods[task.method]
+        facts = {
+            "source": part.source,
+            "source_settings": asdict(self.sources[task.part]),  # type: ignore[call-overload]
+            "problem": task.problem,
+            "adapter": method.adapter,
+            "revision": method.revision,
+            "settings": asdict(self.adapters[task.method, task.problem]),  # type: ignore[call-overload]
+        }
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def load_study(path: Path) -> Study:
+    """Read and check a config file.
+
+    Raises
+    ------
+    ConfigError
+        If a key is unknown, missing or of the wrong type, or a name stands for nothing. The message
+        names the file (study/config.toml) and the key.
+    """
+    where = f"{path.parent.name}/{path.name}"
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{where}: {error}.") from error
+    file = build(_File, table, where)
+    sources: dict[str, Source] = {}
+    adapters: dict[tuple[str, str], Adapter] = {}
+    for name, part in file.parts.items():
+        here = f"{where}.parts.{name}"
+        sources[name] = _source(part, here)
+        for used in part.methods:
+            _known(used, file.methods, f"{here}.methods", "method")
+        for measure in part.measures:
+            _known(measure, MEASURES, f"{here}.measures", "measure")
+        if part.repetitions < 1:
+            raise ConfigError(f"{here}.repetitions: must be at least 1, not {part.repetitions}.")
+    problems = {problem for part in file.parts.values() for problem in part.problems}
+    for name, method in file.methods.items():
+        here = f"{where}.methods.{name}"
+        for problem in method.by_problem:
+            _known(problem, problems, f"{here}.by_problem", "problem")
+        kind = _adapter(method.adapter, here)
+        for problem in sorted(problems):
+            own = method.by_problem.get(problem, {})
+            place = f"{here}.by_problem.{problem}" if own else f"{here}.settings"
+            adapters[name, problem] = build(kind, {**method.settings, **own}, place)
+    return Study(path, file.title, file.note, file.parts, file.methods, sources, adapters)
+
+
+def _source(part: Part, where: str) -> Source:
+    _known(part.source, SOURCES, f"{where}.source", "source")
+    source: Source = build(SOURCES[part.source], part.source_settings, f"{where}.source_settings")
+    for problem in part.problems:
+        _known(problem, source.names(), f"{where}.problems", "problem")
+    return source
+
+
+def _adapter(name: str, where: str) -> type:
+    module, colon, attribute = name.partition(":")
+    if colon:
+        try:
+            found: type = getattr(importlib.import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            raise ConfigError(f"{where}.adapter: {name!r} cannot be imported: {error}.") from error
+        return found
+    _known(name, ADAPTERS, f"{where}.adapter", "adapter")
+    return ADAPTERS[name]
+
+
+def _known(name: str, known: Any, where: str, what: str) -> None:
+    if name not in known:
+        raise ConfigError(f"{where}: unknown {what} {name!r}. {nearest(name, known)}")

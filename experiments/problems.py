@@ -1,0 +1,120 @@
+"""Where the data of a problem come from: the sources that a part of a study can name.
+
+A source is a frozen dataclass; its fields are the settings that `[parts.NAME.source_settings]` may
+give. `load(problem, seed)` is a function of these two alone, never of the order of execution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+# Their noise inputs are drawn anew with every seed, so even the paper's rows differ.
+_WITH_NOISE_INPUTS = ("airfoil", "ccpp")
+
+
+@dataclass(frozen=True)
+class Data:
+    """Training and test rows of one repetition."""
+
+    X_train: np.ndarray
+    y_train: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
+    y_test_clean: np.ndarray | None = None  # the test target without noise, where it is known
+    paper: Mapping[str, Any] = field(default_factory=dict)  # the paper's settings, where it has any
+
+
+class Source(Protocol):
+    """What a part needs of its source."""
+
+    def names(self) -> tuple[str, ...]:
+        """Problems that this source has."""
+
+    def varies(self, problem: str) -> bool:
+        """Whether the data of the problem differ between seeds."""
+
+    def load(self, problem: str, seed: int) -> Data:
+        """Training and test rows of the problem."""
+
+
+@dataclass(frozen=True)
+class PaperRows:
+    """The paper's training and test rows of its real data; the seed draws the noise inputs."""
+
+    def names(self) -> tuple[str, ...]:
+        """Real data for which the paper has rows."""
+        from harfe.datasets import list_real
+
+        return tuple(name for name in list_real() if name not in ("telemonitor_sex1", "ccpp_rest"))
+
+    def varies(self, problem: str) -> bool:
+        """Only noise inputs are drawn."""
+        return problem in _WITH_NOISE_INPUTS
+
+    def load(self, problem: str, seed: int) -> Data:
+        """Rows as the paper split them."""
+        from harfe.datasets import load_real
+
+        return _real(load_real(problem, noise_seed=seed))
+
+
+@dataclass(frozen=True)
+class RandomSplits:
+    """Random training and test rows of real data, as many as the paper has of each."""
+
+    def names(self) -> tuple[str, ...]:
+        """All real data."""
+        from harfe.datasets import list_real
+
+        return list_real()
+
+    def varies(self, problem: str) -> bool:
+        """Every seed is another split."""
+        return True
+
+    def load(self, problem: str, seed: int) -> Data:
+        """Rows of the split with this seed, and its noise inputs."""
+        from harfe.datasets import load_real
+
+        return _real(load_real(problem, split=seed, noise_seed=seed))
+
+
+@dataclass(frozen=True)
+class Functions:
+    """A function of the paper with its noise on training and test rows, in its own units."""
+
+    n_train: int
+    n_test: int
+
+    def names(self) -> tuple[str, ...]:
+        """All functions of the paper's synthetic tables."""
+        from harfe.datasets import FUNCTIONS
+
+        return tuple(FUNCTIONS)
+
+    def varies(self, problem: str) -> bool:
+        """Every seed draws anew."""
+        return True
+
+    def load(self, problem: str, seed: int) -> Data:
+        """The first rows of one draw for training, the others for the test."""
+        from harfe.datasets import make_function
+
+        drawn = make_function(problem, self.n_train + self.n_test, random_state=seed)
+        m = self.n_train
+        return Data(drawn.X[:m], drawn.y[:m], drawn.X[m:], drawn.y[m:], drawn.y_clean[m:])
+
+
+def _real(bunch: Any) -> Data:
+    return Data(bunch.X_train, bunch.y_train, bunch.X_test, bunch.y_test, paper=bunch.paper)
+
+
+SOURCES: dict[str, type] = {
+    "paper_rows": PaperRows,
+    "random_splits": RandomSplits,
+    "functions": Functions,
+}

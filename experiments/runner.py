@@ -1,0 +1,225 @@
+"""Run a study: do the tasks that have no row yet, in worker processes, and keep every result."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.config import Study, Task
+from experiments.results import ResultsError, ResultsFile, Row
+from experiments.tables import ConfigError, nearest
+from experiments.worker import Job, measure, prepare
+
+try:
+    import fcntl
+except ImportError:  # Windows goes without the lock
+    fcntl = None  # type: ignore[assignment]
+
+Selection = Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a run tells each time that a task is done."""
+
+    done: int  # tasks of the selection with a row, those of earlier runs included
+    total: int
+    row: Row
+    at_work: tuple[Task, ...]
+    seconds_left: float | None  # None as long as nothing is known about a method
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended."""
+
+    computed: int
+    failed: int
+    left: int
+    reason: str  # "finished", "time is up" or "interrupted"
+
+
+def run(
+    study: Study,
+    results: ResultsFile,
+    *,
+    jobs: int = 1,
+    only: Selection | None = None,
+    max_time: float | None = None,
+    redo: bool = False,
+    retry: bool = False,
+    report: Callable[[Progress], None] = lambda progress: None,
+) -> Outcome:
+    """Do all tasks of the selection that have no row yet.
+
+    Parameters
+    ----------
+    study : Study
+        What to run.
+    results : ResultsFile
+        Where rows are looked up and appended. Only this process writes it.
+    jobs : int
+        Worker processes of one thread each; results do not depend on it.
+    only : mapping, optional
+        Names of parts, problems, methods or repetitions to which the run is limited.
+    max_time : float, optional
+        No task begins after so many seconds.
+    redo : bool
+        Whether to drop rows whose settings have changed. Without it they end the run.
+    retry : bool
+        Whether to do failed tasks again.
+    report : callable
+        Gets a `Progress` after every task.
+    """
+    with _alone(study.path):
+        tasks = select(study.tasks(), only)  # refuses a wrong selection before anything is dropped
+        rows = _prune(study, results, only, redo, retry)
+        return _work(study, results, tasks, rows, jobs, max_time, report)
+
+
+def _work(
+    study: Study,
+    results: ResultsFile,
+    tasks: Sequence[Task],
+    rows: Sequence[Row],
+    jobs: int,
+    max_time: float | None,
+    report: Callable[[Progress], None],
+) -> Outcome:
+    """Do the tasks that have no row."""
+    start = time.monotonic()
+    known = {row.task for row in rows}
+    todo = [task for task in tasks if task not in known]
+    done, failed = len(tasks) - len(todo), 0
+    clock = _Clock(rows)
+    running: dict[Future[Row], Task] = {}
+    reason, computed = "finished", 0
+    before = set(multiprocessing.active_children())
+    # Spawned also for one job: a forked or own process would have loaded its threads already.
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=prepare)
+    try:
+        while todo or running:
+            finished = []
+            # Empty at first: the first round only starts tasks.
+            for future in wait(running, return_when=FIRST_COMPLETED).done if running else ():
+                row = future.result()
+                del running[future]
+                results.append(row)
+                clock.learn(row)
+                finished.append(row)
+            if max_time is not None and time.monotonic() - start >= max_time and todo:
+                reason, todo = "time is up", []
+            while todo and len(running) < jobs:
+                task = todo.pop(0)
+                running[pool.submit(measure, _job(study, task))] = task
+            for row in finished:
+                computed, done, failed = computed + 1, done + 1, failed + bool(row.failure)
+                at_work = tuple(running.values())
+                left = clock.seconds([*todo, *at_work])
+                report(Progress(done, len(tasks), row, at_work, left and left / jobs))
+    except KeyboardInterrupt:
+        reason = "interrupted"
+    finally:
+        pool.shutdown(wait=reason != "interrupted" and not running, cancel_futures=True)
+        for child in set(multiprocessing.active_children()) - before:
+            child.terminate()  # only those still at work after an interrupt or an error
+            child.join()
+    return Outcome(computed, failed, len(tasks) - done, reason)
+
+
+def select(tasks: Iterable[Task], only: Selection | None) -> list[Task]:
+    """The tasks whose names are among those given; unknown names are refused."""
+    chosen = list(tasks)
+    for field, names in (only or {}).items():
+        if field not in Task._fields:
+            raise ConfigError(f"--only {field}=...: unknown. {nearest(field, Task._fields)}")
+        there = {str(getattr(task, field)) for task in chosen}
+        for name in names:
+            if name not in there:
+                raise ConfigError(f"--only {field}={name}: unknown. {nearest(name, there)}")
+    return [task for task in chosen if _selected(task, only)]
+
+
+def stale_rows(study: Study, rows: Iterable[Row]) -> list[Row]:
+    """Rows that the study does not have, or has with other settings now."""
+    current = set(study.tasks())
+    return [
+        row for row in rows if row.task not in current or row.hash != study.fingerprint(row.task)
+    ]
+
+
+def _selected(task: Task, only: Selection | None) -> bool:
+    return all(str(getattr(task, field)) in names for field, names in (only or {}).items())
+
+
+@contextlib.contextmanager
+def _alone(config: Path) -> Iterator[None]:
+    """Refuse a second run of the same study at the same time: both would append the same rows."""
+    with config.open("rb") as file:
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ResultsError(
+                    f"Another run of {config.parent.name} is at work. Wait for it, or stop it."
+                ) from None
+        yield
+
+
+def _prune(
+    study: Study, results: ResultsFile, only: Selection | None, redo: bool, retry: bool
+) -> list[Row]:
+    """The rows to build on, after dropping what is to be done again."""
+    rows = results.read()
+    stale = [row for row in stale_rows(study, rows) if _selected(row.task, only)]
+    if stale and not redo:
+        pairs = sorted({f"{row.method} on {row.problem} ({row.part})" for row in stale})
+        shown = "; ".join(pairs[:5]) + (f"; and {len(pairs) - 5} more" if len(pairs) > 5 else "")
+        raise ResultsError(
+            f"{len(stale)} rows of {results.path.name} were made with other settings than the "
+            f"config has now: {shown}. Run with --redo to drop them and compute them again."
+        )
+    again = {row.task for row in stale}
+    if retry:
+        again |= {row.task for row in rows if row.failure and _selected(row.task, only)}
+    if again:
+        rows = [row for row in rows if row.task not in again]
+        results.rewrite(rows)
+    return rows
+
+
+def _job(study: Study, task: Task) -> Job:
+    adapter = study.adapters[task.method, task.problem]
+    return Job(task, study.sources[task.part], adapter, study.fingerprint(task))
+
+
+class _Clock:
+    """Guesses how long tasks take: as their method took on that problem, else on any."""
+
+    def __init__(self, rows: Iterable[Row]):
+        self._times: dict[tuple[str, ...], list[float]] = defaultdict(list)
+        for row in rows:
+            self.learn(row)
+
+    def learn(self, row: Row) -> None:
+        if row.fit_seconds is not None and row.predict_seconds is not None:
+            for key in ((row.method,), (row.method, row.part, row.problem)):
+                self._times[key].append(row.fit_seconds + row.predict_seconds)
+
+    def seconds(self, tasks: Iterable[Task]) -> float | None:
+        """One-thread seconds for all of these; None if a method is not known yet."""
+        total = 0.0
+        for task in tasks:
+            own = self._times.get((task.method, task.part, task.problem))
+            times = own or self._times.get((task.method,))
+            if not times:
+                return None
+            total += statistics.fmean(times)
+        return total

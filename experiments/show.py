@@ -1,0 +1,231 @@
+"""Tables and figures of a study, from its CSV file; no model is fitted here."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.config import MEASURES, Study
+from experiments.results import Row
+from experiments.runner import stale_rows
+from experiments.summary import (
+    Cell,
+    Table,
+    best_methods,
+    geometric_means,
+    mean_ranks,
+    relative_errors,
+    table,
+)
+
+_SIZES = {
+    "n_terms": "terms",
+    "fit_seconds": "seconds to tune and fit",
+    "predict_seconds": "seconds to predict the test rows",
+}
+_MARKERS = "oD^svP*X<>pdh"
+
+
+def write_all(study: Study, rows: Sequence[Row], folder: Path) -> list[Path]:
+    """Write table.md, and a figure with its numbers for every part and measure that has rows."""
+    outdated = stale_rows(study, rows)
+    rows = [row for row in rows if row not in outdated]
+    written = [folder / "table.md"]
+    written[0].write_text(markdown(study, rows, len(outdated)), encoding="utf-8")
+    for part, entry in study.parts.items():
+        for measure in entry.measures:
+            relative = relative_errors(table(study, part, rows, measure))
+            if relative:
+                stem = part if measure == "error" else f"{part}_{measure.removeprefix('error_')}"
+                numbers = folder / f"{stem}.csv"
+                numbers.write_text(figure_numbers(relative), encoding="utf-8")
+                picture = folder / f"{stem}.png"
+                draw(study, part, measure, relative, picture)
+                written += [numbers, picture]
+    return written
+
+
+def markdown(study: Study, rows: Sequence[Row], outdated: int = 0) -> str:
+    """The page of tables."""
+    total = sum(1 for _ in study.tasks())
+    failed = sum(bool(row.failure) for row in rows)
+    state = f"{len(rows)} of {total} repetitions are done, {failed} of them failed."
+    if outdated:
+        state += f" {outdated} rows that do not fit the config any more are not shown."
+    name = study.path.parent.name
+    lines = [
+        f"# {study.title}",
+        f"Made by `python -m experiments show {name}` from `results.csv`. {state}",
+        *_paragraphs(study.note),
+        *_method_notes(study),
+    ]
+    for part, entry in study.parts.items():
+        lines += [f"## {entry.title}", *_paragraphs(entry.note)]
+        for measure in entry.measures:
+            lines += [
+                _error_heading(study, part, measure),
+                _error_table(study, part, rows, measure),
+            ]
+        lines += [f"Medians over the repetitions: {' / '.join(_SIZES.values())}:"]
+        lines += [_size_table(study, part, rows)]
+        failures = [row for row in rows if row.part == part and row.failure]
+        if failures:
+            lines += ["Failures:", "\n".join(_failure_line(row) for row in failures)]
+    return "\n\n".join(lines) + "\n"
+
+
+def figure_numbers(relative: Iterable[tuple[str, str, float]]) -> str:
+    """The numbers of a figure as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["problem", "method", "relative_error"])
+    writer.writerows([problem, method, f"{ratio:.5g}"] for problem, method, ratio in relative)
+    return text.getvalue()
+
+
+def draw(
+    study: Study,
+    part: str,
+    measure: str,
+    relative: Sequence[tuple[str, str, float]],
+    path: Path,
+) -> None:
+    """Dot plot of the relative errors: a line a problem, a mark a method, logarithmic."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    entry = study.parts[part]
+    problems = [name for name in entry.problems if any(name == found[0] for found in relative)]
+    means = geometric_means(relative, entry.methods)
+    figure = Figure(figsize=(8.6, 1.7 + 0.36 * (len(problems) + 1)), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes: Any = figure.add_subplot()
+    for number, method in enumerate(entry.methods):
+        # Marks of one line side by side, so that equal errors stay apart.
+        shift = 0.5 * (number / max(len(entry.methods) - 1, 1) - 0.5)
+        places = {problem: ratio for problem, name, ratio in relative if name == method}
+        own = [name for name in problems if name in places]
+        x = [places[name] for name in own]
+        y = [problems.index(name) + shift for name in own]
+        if len(problems) > 1 and method in means:
+            x, y = [*x, means[method]], [*y, len(problems) + shift]
+        style = {"marker": _MARKERS[number % len(_MARKERS)], "color": f"C{number % 10}"}
+        label = study.methods[method].label
+        axes.plot(x, y, linestyle="none", markersize=6, label=label, alpha=0.9, **style)
+    names = [*problems, "geometric mean"] if len(problems) > 1 else problems
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    for edge in range(1, len(names)):
+        axes.axhline(edge - 0.5, color="0.9", linewidth=0.8, zorder=0)
+    axes.set_xscale("log")
+    plain = FuncFormatter(lambda value, position: f"{value:g}")
+    axes.xaxis.set_major_formatter(plain)
+    if max(ratio for _, _, ratio in relative) < 300:  # else a label for every ten times is enough
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.axvline(1, color="0.6", linewidth=0.8, zorder=0)
+    axes.set_xlabel(f"{MEASURES[measure]} / smallest on the problem")
+    axes.set_title(entry.title, fontsize="medium")
+    figure.legend(loc="outside lower center", ncols=4, fontsize="small", frameon=False)
+    # Without the version of matplotlib, equal numbers give equal files more often.
+    figure.savefig(path, dpi=120, metadata={"Software": None})
+
+
+def _error_heading(study: Study, part: str, measure: str) -> str:
+    spread = " ± standard deviation" if study.parts[part].show_spread else ""
+    what = MEASURES[measure]
+    return f"{what[0].upper()}{what[1:]}, mean{spread} over the repetitions; the best in bold:"
+
+
+def _error_table(study: Study, part: str, rows: Sequence[Row], measure: str) -> str:
+    entry, cells = study.parts[part], table(study, part, rows, measure)
+    # What others printed is of the first measure, and only shown with it.
+    others = entry.references if measure == entry.measures[0] else {}
+    head = ["problem", *(study.methods[method].label for method in entry.methods), *others]
+    body = []
+    for problem, by_method in cells.items():
+        best = best_methods(by_method)
+        line = [problem]
+        for method, cell in by_method.items():
+            text = _error_text(cell, entry.show_spread)
+            line.append(f"**{text}**" if method in best else text)
+        body.append([*line, *(_number(found.get(problem)) for found in others.values())])
+    ranks, count = mean_ranks(cells)
+    means = geometric_means(relative_errors(cells), entry.methods)
+    blank = ["" for _ in others]
+    rank_texts = [f"{ranks[method]:.2f}" if count else "-" for method in entry.methods]
+    body.append([f"mean rank ({count} problems)", *rank_texts, *blank])
+    ratios = [_number(means.get(method)) for method in entry.methods]
+    body.append(["geometric mean of error / best", *ratios, *blank])
+    body.append(["failures", *(str(_failed(cells, method)) for method in entry.methods), *blank])
+    return _pipe_table(head, body)
+
+
+def _error_text(cell: Cell, spread: bool) -> str:
+    if not cell.values:
+        return f"failed ({cell.failed} of {cell.expected})" if cell.failed else "-"
+    text = _number(cell.mean)
+    if spread and len(cell.values) > 1:
+        text += f" ± {_size(cell.spread)}"
+    if cell.failed:
+        text += f" (failed: {cell.failed} of {cell.expected})"
+    elif not cell.complete:
+        text += f" ({cell.done} of {cell.expected})"
+    return text
+
+
+def _size_table(study: Study, part: str, rows: Sequence[Row]) -> str:
+    entry = study.parts[part]
+    head = ["problem", *(study.methods[method].label for method in entry.methods)]
+    body = []
+    tables = {column: table(study, part, rows, column) for column in _SIZES}
+    for problem in entry.problems:
+        line = [problem]
+        for method in entry.methods:
+            found = [tables[column][problem][method].median for column in _SIZES]
+            line.append("-" if math.isnan(found[0]) else " / ".join(map(_size, found)))
+        body.append(line)
+    return _pipe_table(head, body)
+
+
+def _failed(cells: Table, method: str) -> int:
+    return sum(by_method[method].failed for by_method in cells.values())
+
+
+def _failure_line(row: Row) -> str:
+    return f"- {row.method} on {row.problem}, repetition {row.repetition}: {row.failure}"
+
+
+def _method_notes(study: Study) -> list[str]:
+    used = {method for part in study.parts.values() for method in part.methods}
+    lines = [
+        f"- {m.label}: {m.note}" for name, m in study.methods.items() if name in used and m.note
+    ]
+    return ["\n".join(lines)] if lines else []
+
+
+def _paragraphs(text: str) -> list[str]:
+    return [text.strip()] if text.strip() else []
+
+
+def _number(value: float | None) -> str:
+    """Three digits; powers of ten only where zeros would hide the number."""
+    if value is None or math.isnan(value):
+        return "-"
+    if 1000 <= abs(value) < 1e6:
+        return f"{value:.0f}"
+    return f"{value:#.3g}".rstrip(".")
+
+
+def _size(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.0f}" if value >= 100 else f"{value:.2g}"
+
+
+def _pipe_table(head: Sequence[str], body: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *body]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

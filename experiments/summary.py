@@ -1,0 +1,124 @@
+"""The numbers of tables and figures, from rows of results alone: no drawing here."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from experiments.config import Study
+from experiments.results import Row
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is known about a method on a problem."""
+
+    values: tuple[float, ...]  # of the repetitions that succeeded
+    failed: int
+    expected: int
+
+    @property
+    def mean(self) -> float:
+        """Mean over the repetitions; nan without any."""
+        return statistics.fmean(self.values) if self.values else math.nan
+
+    @property
+    def median(self) -> float:
+        """Median over the repetitions; nan without any."""
+        return statistics.median(self.values) if self.values else math.nan
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation (n - 1); nan with fewer than two repetitions."""
+        return statistics.stdev(self.values) if len(self.values) > 1 else math.nan
+
+    @property
+    def done(self) -> int:
+        """Repetitions with a row."""
+        return len(self.values) + self.failed
+
+    @property
+    def complete(self) -> bool:
+        """Whether every repetition is there and none failed."""
+        return len(self.values) == self.expected
+
+
+Table = Mapping[str, Mapping[str, Cell]]  # by problem and method
+
+
+def table(study: Study, part: str, rows: Iterable[Row], column: str) -> Table:
+    """One column of the results of a part, by problem and method."""
+    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        if row.part == part:
+            groups[row.problem, row.method].append(row)
+    cells: dict[str, dict[str, Cell]] = {}
+    for problem in study.parts[part].problems:
+        cells[problem] = {}
+        for method in study.parts[part].methods:
+            own = sorted(groups[problem, method], key=lambda row: row.repetition)
+            found = [getattr(row, column) for row in own if not row.failure]
+            values = tuple(float(value) for value in found if value is not None)
+            failed = sum(bool(row.failure) for row in own)
+            expected = study.repetitions(part, problem, method)
+            cells[problem][method] = Cell(values, failed, expected)
+    return cells
+
+
+def best_methods(cells: Mapping[str, Cell]) -> set[str]:
+    """The methods of the smallest mean on a problem; failed repetitions rule a method out."""
+    means = {method: cell.mean for method, cell in cells.items() if cell.values and not cell.failed}
+    return {method for method, mean in means.items() if mean == min(means.values())}
+
+
+def mean_ranks(cells: Table) -> tuple[dict[str, float], int]:
+    """Mean rank of every method, and the number of problems it is taken over.
+
+    Only problems on which every method is complete count, so that all methods are ranked on the
+    same problems; ties share the mean of their ranks.
+    """
+    ranks: dict[str, list[float]] = defaultdict(list)
+    for by_method in cells.values():
+        if all(cell.complete for cell in by_method.values()):
+            means = {method: cell.mean for method, cell in by_method.items()}
+            for method, rank in _ranks(means).items():
+                ranks[method].append(rank)
+    count = len(next(iter(ranks.values()))) if ranks else 0
+    return {method: statistics.fmean(values) for method, values in ranks.items()}, count
+
+
+def relative_errors(cells: Table) -> list[tuple[str, str, float]]:
+    """(problem, method, mean error / smallest mean error on the problem), what the figure shows."""
+    found = []
+    for problem, by_method in cells.items():
+        means = {method: cell.mean for method, cell in by_method.items() if cell.values}
+        smallest = min(means.values(), default=math.nan)
+        if smallest > 0:
+            found += [(problem, method, mean / smallest) for method, mean in means.items()]
+    return found
+
+
+def geometric_means(
+    relative: Sequence[tuple[str, str, float]], methods: Sequence[str]
+) -> dict[str, float]:
+    """Geometric mean of the relative errors of every method that has one on every problem."""
+    by_method: dict[str, list[float]] = defaultdict(list)
+    for _, method, ratio in relative:
+        by_method[method].append(math.log(ratio))
+    count = len({problem for problem, _, _ in relative})
+    return {
+        method: math.exp(statistics.fmean(by_method[method]))
+        for method in methods
+        if count and len(by_method[method]) == count
+    }
+
+
+def _ranks(values: Mapping[str, float]) -> dict[str, float]:
+    ordered = sorted(values.values())
+    return {
+        name: ordered.index(value) + (ordered.count(value) + 1) / 2
+        for name, value in values.items()
+    }

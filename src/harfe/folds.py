@@ -1,0 +1,97 @@
+"""Which rows are held out together.
+
+The default folds keep equal rows together: a row that stands twice in the data must not be learned
+in one fold and asked for in the other, and a row of weight 2 is split like the row twice. Nor do
+they depend on the order of the rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import GroupKFold, check_cv
+
+from harfe.arguments import is_whole
+
+Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+
+def make_folds(
+    name: str,
+    cv: Any,
+    X: NDArray[np.float64],
+    y: NDArray[Any],
+    seed: int,
+    *,
+    groups: Any = None,
+    repeats: int = 1,
+) -> list[Fold]:
+    """Rows of every fold as (training rows, held-out rows).
+
+    Parameters
+    ----------
+    name : str
+        What the user calls `cv`, for messages.
+    cv : int, splitter or iterable
+        A number of folds, shuffled, `repeats` times; with `groups`, GroupKFold. Or what
+        scikit-learn takes: an object with ``split``, or pairs of rows.
+    X, y : arrays
+    seed : int
+        Of the shuffle.
+    groups : array of shape (rows,), optional
+    repeats : int, default=1
+        How often a number of folds is cut anew.
+    """
+    if is_whole(cv):
+        if cv < 2:
+            raise ValueError(f"{name}={cv!r} must be at least 2 folds, e.g. {name}=5")
+        if groups is None:
+            return _shuffled(X, y, int(cv), seed, repeats)
+        cv = GroupKFold(int(cv))
+    elif not hasattr(cv, "split") and (isinstance(cv, str) or not hasattr(cv, "__iter__")):
+        raise ValueError(
+            f"{name}={cv!r} must be a number of folds, a splitter of scikit-learn or a list of "
+            f"(training rows, held-out rows), e.g. {name}=5"
+        )
+    splits = check_cv(cv).split(X, y if y.dtype.kind != "c" else None, groups)
+    folds = [_as_rows(name, train, test, len(X)) for train, test in splits]
+    if not folds:
+        raise ValueError(f"{name}={cv!r} makes no folds; pass e.g. {name}=5")
+    return folds
+
+
+def _as_rows(name: str, train: Any, test: Any, n: int) -> Fold:
+    rows = np.arange(n)
+    train, test = rows[np.asarray(train)], rows[np.asarray(test)]
+    if len(train) < 2 or not len(test):
+        raise ValueError(
+            f"{name} makes a fold with {len(train)} training and {len(test)} held-out rows; "
+            "at least 2 and 1 are needed"
+        )
+    return train, test
+
+
+def _shuffled(
+    X: NDArray[np.float64], y: NDArray[Any], n_splits: int, seed: int, repeats: int
+) -> list[Fold]:
+    y = y.reshape(len(y), -1)
+    parts = [y.real, y.imag] if y.dtype.kind == "c" else [y]
+    # Adding zero makes -0.0 the same row as 0.0.
+    table = np.ascontiguousarray(np.hstack([X, *parts]) + 0.0)
+    _, group = np.unique(table, axis=0, return_inverse=True)
+    group = group.ravel()
+    n_groups = int(group.max()) + 1
+    if n_groups < 2:
+        raise ValueError("All rows are equal: nothing can be held out and asked for")
+    n_splits = min(n_splits, n_groups)
+    folds = []
+    for stream in np.random.default_rng(seed).spawn(repeats):
+        number = np.empty(n_groups, dtype=np.intp)
+        number[stream.permutation(n_groups)] = np.arange(n_groups) % n_splits
+        held_out = number[group]
+        folds += [
+            (np.flatnonzero(held_out != k), np.flatnonzero(held_out == k)) for k in range(n_splits)
+        ]
+    return folds

@@ -1,0 +1,223 @@
+"""Cross-validation as a race: every pool of features on a first fold, the better ones on the rest.
+
+For one pool and one fold, features are pruned once to a core (`harfe.path`), and from there every
+ridge weight prunes to every sparsity: a table of errors on the held-out rows for the price of few
+fits. Pools that fall behind are not run on the remaining folds.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import NDArray
+
+from harfe.folds import Fold
+from harfe.machine import one_blas_thread
+from harfe.pool import FeaturePool
+from harfe.recipe import Recipe
+
+# A prediction and the held-out rows it is for -> a score, larger is better.
+Scoring = Callable[[NDArray[Any], NDArray[np.intp]], float]
+
+# From this weight of held-out rows on, one fold tells good pools from bad.
+_TELLING_WEIGHT = 150
+
+
+@dataclass(frozen=True)
+class Data:
+    """Checked data: inputs, targets of shape (rows, targets), positive weights."""
+
+    X: NDArray[np.float64]
+    y: NDArray[Any]
+    weights: NDArray[np.float64]
+
+
+def errors_on_fold(
+    recipe: Recipe,
+    drawn: FeaturePool,
+    sizes: Sequence[int],
+    alphas: Sequence[float],
+    data: Data,
+    fold: Fold,
+    scoring: Scoring | None,
+) -> NDArray[np.float64]:
+    """Held-out error and score of every (sparsity, ridge weight), shape (2, sizes, alphas).
+
+    The error is the weighted mean square, several targets in units of their deviation; without
+    `scoring` the score is its negative.
+    """
+    train, test = fold
+    with one_blas_thread():
+        X, y, weights = data.X[train], data.y[train], data.weights[train]
+        posed = recipe.pose(X, y, weights, drawn, graded=True)
+        core = posed.find_core(max(sizes))
+        held_out = posed.scaled_features(core.support, data.X[test])
+        unit = data.y.std(axis=0) if data.y.shape[1] > 1 else np.ones(1)
+        unit = np.where(unit > 0, unit, 1.0)
+        out = np.empty((2, len(sizes), len(alphas)))
+        for column, alpha in enumerate(alphas):
+            for S, c in core.prune(alpha, sizes):
+                cells = [i for i, s in enumerate(sizes) if min(s, len(core.support)) == len(S)]
+                if not cells:
+                    continue
+                places = np.searchsorted(core.support, S)
+                prediction = posed.to_targets(held_out[:, places] @ c)
+                square = np.abs((data.y[test] - prediction) / unit) ** 2
+                error = float(np.average(square.mean(axis=1), weights=data.weights[test]))
+                score = -error if scoring is None else scoring(prediction, test)
+                out[:, cells, column] = np.array([[error], [score]])
+    return out
+
+
+@dataclass
+class Race:
+    """Pools against each other, fold by fold.
+
+    Attributes
+    ----------
+    recipes : sequence of Recipe
+        One for each pool.
+    errors : dict
+        (pool, fold) -> what `errors_on_fold` returned.
+    """
+
+    recipes: Sequence[Recipe]
+    sizes: Sequence[int]
+    alphas: Sequence[float]
+    data: Data
+    folds: Sequence[Fold]
+    n_first: int
+    scoring: Scoring | None = None
+    errors: dict[tuple[int, int], NDArray[np.float64]] = field(default_factory=dict)
+
+    def run(
+        self,
+        n_jobs: int | None,
+        deadline: float,
+        after_task: Callable[[int, int, Race], bool],
+    ) -> bool:
+        """Run all stages, until `deadline` (of time.monotonic) or until a true `after_task`.
+
+        `after_task` gets the number of tasks done and planned. Returns whether all were run.
+        """
+        workers = effective_n_jobs(n_jobs)
+        alive = list(range(len(self.recipes)))
+        stages = list(self._stages())
+        done = 0
+        for number, (folds, kept) in enumerate(stages):
+            alive = self._best(alive, kept)
+            tasks = [(p, f) for f in folds for p in alive if (p, f) not in self.errors]
+            later = sum(len(f) * min(k, len(alive)) for f, k in stages[number + 1 :])
+            for start in range(0, len(tasks), workers):
+                if self.errors and time.monotonic() > deadline:
+                    return False
+                chunk = tasks[start : start + workers]
+                self._run_chunk(chunk, workers)
+                done += len(chunk)
+                left = len(tasks) - start - len(chunk) + later
+                if after_task(done, done + left, self):
+                    return left == 0
+        return True
+
+    def _run_chunk(self, chunk: list[tuple[int, int]], workers: int) -> None:
+        calls = [
+            (
+                self.recipes[p],
+                self._drawn(p),
+                self.sizes,
+                self.alphas,
+                self.data,
+                self.folds[f],
+                self.scoring,
+            )
+            for p, f in chunk
+        ]
+        if workers == 1:
+            results = [errors_on_fold(*call) for call in calls]
+        else:
+            results = Parallel(n_jobs=workers)(delayed(errors_on_fold)(*call) for call in calls)
+        self.errors.update(zip(chunk, results, strict=True))
+
+    def _drawn(self, p: int) -> FeaturePool:
+        """Features of a pool, drawn once for all folds."""
+        if p not in self._pools:
+            self._pools[p] = self.recipes[p].draw()
+        return self._pools[p]
+
+    _pools: dict[int, FeaturePool] = field(default_factory=dict, repr=False)
+
+    def _stages(self) -> Iterator[tuple[range, int]]:
+        """Folds of a stage, and how many pools take part."""
+        P, n = len(self.recipes), self.n_first
+        heavy = min(self.data.weights[test].sum() for _, test in self.folds) >= _TELLING_WEIGHT
+        first = min(1 if heavy else 2, n)
+        yield range(first), P
+        yield range(first, n), max(3, math.ceil(P / 3))
+        yield range(n, len(self.folds)), max(2, math.ceil(P / 8))
+
+    def _best(self, alive: list[int], kept: int) -> list[int]:
+        """The pools in front, by their best cell over the folds done."""
+        if len(alive) <= kept:
+            return alive
+        best = {p: np.nanmax(self.mean_scores(p)) for p in alive}
+        return sorted(sorted(alive, key=lambda p: -best[p])[:kept])
+
+    def n_folds_of(self, p: int) -> int:
+        """On how many folds a pool was run."""
+        return sum(q == p for q, _ in self.errors)
+
+    def mean_scores(self, p: int) -> NDArray[np.float64]:
+        """Mean score of every cell over the folds done."""
+        scores = [table[1] for (q, _), table in self.errors.items() if q == p]
+        mean: NDArray[np.float64] = np.mean(scores, axis=0)
+        return mean
+
+    def table(self) -> NDArray[np.float64]:
+        """Errors and scores, shape (2, pools, sizes, alphas, folds); NaN where nothing was run."""
+        shape = (2, len(self.recipes), len(self.sizes), len(self.alphas), len(self.folds))
+        out = np.full(shape, np.nan)
+        for (p, f), cell in self.errors.items():
+            out[:, p, :, :, f] = cell
+        return out
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A cell of the table: a pool, a sparsity and a ridge weight, by their places."""
+
+    pool: int
+    size: int
+    alpha: int
+    score: float
+
+
+def choose(scores: NDArray[np.float64], sizes: Sequence[int], selection: str) -> Choice:
+    """Pick a cell of `scores` (pools, sizes, alphas, folds), of the pools with the most folds.
+
+    "best" has the highest mean score. "one_se" has the fewest terms of all whose mean is within one
+    standard error of the best, and among those the highest mean. Ties go to the fewest terms, then
+    to the larger ridge weight.
+    """
+    counts = np.sum(np.isfinite(scores[:, 0, 0, :]), axis=-1)
+    complete = np.flatnonzero(counts == counts.max())
+    chosen = scores[complete]
+    folds = np.isfinite(chosen[0, 0, 0])
+    chosen = chosen[..., folds]
+    mean = np.mean(chosen, axis=-1)
+    mean = np.where(np.isfinite(mean), mean, -np.inf)
+    threshold = mean.max()
+    if selection == "one_se" and chosen.shape[-1] > 1:
+        best = np.unravel_index(np.argmax(mean), mean.shape)
+        threshold -= chosen[best].std(ddof=1) / np.sqrt(chosen.shape[-1])
+    allowed = np.argwhere(mean >= threshold)
+    p, i, a = min(
+        (tuple(cell) for cell in allowed),
+        key=lambda cell: (sizes[cell[1]], -mean[cell], -cell[2], cell[0]),
+    )
+    return Choice(int(complete[p]), int(i), int(a), float(mean[p, i, a]))

@@ -1,0 +1,154 @@
+"""One fit, from rows to a fitted function: every setting resolved, every part called once.
+
+Estimators check what the user passed and write a `Recipe`; what the recipe does with rows is the
+same for a fit, for a fold of cross-validation and for out-of-fold residuals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harfe.expansion import Expansion
+from harfe.homes import make_problem
+from harfe.law import FeatureLaw
+from harfe.path import Reduced, find_core, largest_system
+from harfe.pool import FeaturePool
+from harfe.problem import Problem
+from harfe.pursuit import PursuitResult, Round, hard_ridge_pursuit
+from harfe.uncertainty import Posterior
+from harfe.units import InputBounds, find_bounds, measure_units
+
+
+@dataclass(frozen=True)
+class Posed:
+    """A pool of features, in the user's units, and the problem it makes of some rows."""
+
+    pool: FeaturePool
+    bounds: InputBounds
+    problem: Problem
+    columns: tuple[str, ...]
+    complex_output: bool
+
+    def expansion(self, S: NDArray[np.intp], c: NDArray[Any]) -> Expansion:
+        """The function that coefficients of the scaled problem stand for."""
+        coef, intercept = self.problem.to_raw(S, c)
+        if not self.complex_output:
+            intercept = intercept.real
+        bounds = self.bounds if self.bounds.finite.any() else None
+        features = self.pool.take(S)
+        return Expansion(features, coef, intercept, self.columns, self.complex_output, bounds)
+
+    def find_core(self, largest: int) -> Reduced:
+        """Prune to the features worth a choice, at least `largest` of them."""
+        return find_core(self.problem, largest)
+
+    def scaled_features(self, S: NDArray[np.intp], X: NDArray[np.float64]) -> NDArray[Any]:
+        """A_S at other rows, centred and scaled like the problem's."""
+        raw = self.pool.take(S).evaluate(self.bounds.clip(X))
+        return (raw - self.problem.mean[S]) / self.problem.scale[S]
+
+    def to_targets(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Predictions in the user's units, from A_S c."""
+        predicted = values * self.problem.targets.unit + self.problem.targets.centre
+        return predicted if self.complex_output else predicted.real
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a recipe made of some rows."""
+
+    posed: Posed
+    result: PursuitResult
+    expansion: Expansion
+
+    def posterior(self, alpha: float) -> Posterior:
+        """Ridge posterior of the kept coefficients."""
+        return Posterior.of(self.posed.problem, self.result.support, alpha, self.expansion)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Every setting of a fit as a number or a value; see `HARFERegressor` for their meaning."""
+
+    law: FeatureLaw
+    seed: int
+    n_components: int
+    n_nonzero_coefs: int
+    alpha: float
+    columns: tuple[str, ...]
+    memory_budget: float
+    init: Any = "zero"
+    step_size: float | str = "normalized"
+    max_iter: int = 100
+    tol: float = 1e-6
+    noise_level: float | None = None
+    fit_intercept: bool = True
+    input_scale: str = "standard"
+    input_clip: float | None = None
+    column_scale: str = "rms"
+
+    def draw(self) -> FeaturePool:
+        """Features on inputs in the units of the law."""
+        return self.law.draw(self.n_components, np.random.default_rng(self.seed))
+
+    def pose(
+        self,
+        X: NDArray[np.float64],
+        y: NDArray[Any],
+        weights: NDArray[np.float64],
+        drawn: FeaturePool | None = None,
+        *,
+        graded: bool | None = None,
+    ) -> Posed:
+        """Find bounds and units of these rows, and state the problem; all weights are positive."""
+        bounds = find_bounds(X, weights, self.input_clip)
+        X = bounds.clip(X)
+        units = measure_units(X, weights, self.input_scale)
+        pool = (self.draw() if drawn is None else drawn).in_user_units(units)
+        if graded is None:
+            graded = isinstance(self.init, str) and self.init == "graded"
+        s = self.n_nonzero_coefs
+        problem = make_problem(
+            pool,
+            X,
+            y.reshape(len(y), -1),
+            weights,
+            largest_support=largest_system(len(y), len(pool), s) if graded else s,
+            memory_budget=self.memory_budget,
+            fit_intercept=self.fit_intercept,
+            column_scale=self.column_scale,
+        )
+        return Posed(pool, bounds, problem, self.columns, y.dtype.kind == "c")
+
+    def fit(
+        self,
+        X: NDArray[np.float64],
+        y: NDArray[Any],
+        weights: NDArray[np.float64],
+        after_round: Callable[[Posed, Round], bool] | None = None,
+    ) -> Fit:
+        """Draw features and choose among them."""
+        posed = self.pose(X, y, weights)
+        result = hard_ridge_pursuit(
+            posed.problem,
+            self.n_nonzero_coefs,
+            self.alpha,
+            step_size=self.step_size,
+            init=self._start(posed.problem),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            noise_level=self.noise_level,
+            callback=None if after_round is None else lambda state: after_round(posed, state),
+        )
+        return Fit(posed, result, posed.expansion(result.support, result.coef))
+
+    def _start(self, problem: Problem) -> Any:
+        if isinstance(self.init, str):
+            return self.init
+        _, N, T = problem.shape
+        return problem.from_raw(np.arange(N), np.asarray(self.init).reshape(T, N))

@@ -1,0 +1,559 @@
+"""HARFERegressorCV: every setting chosen by cross-validation on the training rows."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
+from sklearn.metrics import check_scoring
+
+from harfe._compat import CallbackSupportMixin, FitProgress, with_callbacks
+from harfe.arguments import check_choice, is_number, is_whole
+from harfe.checks import check_inputs, check_targets, check_weights
+from harfe.estimator import ExpansionRegressor, check_scales, memory_bytes, pool_size
+from harfe.expansion import Expansion
+from harfe.features import law_of, seed_of
+from harfe.folds import Fold, make_folds
+from harfe.machine import one_blas_thread
+from harfe.pursuit import check_settings
+from harfe.race import Choice, Data, Race, Scoring, choose
+from harfe.recipe import Recipe
+from harfe.uncertainty import Posterior, Uncertainty
+
+SELECTIONS = ("best", "one_se")
+
+# What a number of candidates stands for: the first so many orders; so many numbers from the first
+# to the last in equal ratios. Measured on training rows, docs/decisions/0018.
+_ORDERS: tuple[Any, ...] = (2, 1, (1, 2), 3, (1, 2, 3), 4, (2, 3), 5)
+_SCALES = (0.2, 2.5)
+_ALPHAS = (1e-12, 10.0)
+_SMALLEST_SIZE, _LARGEST_SIZE = 2, 400
+
+_N_SPLITS = 5
+# Below this weight of rows, the folds are cut this often.
+_FEW_ROWS, _REPEATS = 300, 3
+
+
+class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
+    """HARFERegressor with order, scale, sparsity and ridge weight chosen by cross-validation.
+
+    Minimises the error on held-out rows over (order, scale, s, α); for each, the objective of
+    :class:`HARFERegressor` on the other rows, by its graded start. Then fits all rows with the
+    choice.
+
+    Features are drawn once for each (order, scale) and shared by the folds. All of these run on the
+    first fold or two, the best third on the others; with few rows the folds are repeated for the
+    best. For every fold, one path of prunings gives every sparsity and every alpha.
+
+    Parameters
+    ----------
+    n_components : int or "auto", default="auto"
+        Features drawn, N. "auto" is ten times the sum of the sample weights or the number of
+        inputs, whichever is more, between 1000 and 10 000.
+    orders : int or sequence, default=4
+        Candidates for `order`: each a number of variables, or several for a mixed pool, e.g.
+        ``[1, 2, (1, 2)]``. A number takes that many of 2, 1, (1, 2), 3, (1, 2, 3), ...
+    scales : int or array, default=4
+        Candidates for `scale`. A number takes that many from 0.2 to 2.5.
+    n_nonzero_coefs : int or array, default=20
+        Candidates for s. A number takes that many from 2 to 400 or to the rows of a training fold.
+    alphas : int or array, default=14
+        Candidates for `alpha`. A number takes that many from 1e-12 to 10.
+    cv : int, splitter, iterable or None, default=None
+        Folds. None is five, three times over if the sample weights sum to less than 300. A number
+        cuts that many, shuffled, equal rows kept together; groups use GroupKFold. Or a splitter of
+        scikit-learn, or pairs of (training rows, held-out rows).
+    scoring : str, callable or None, default=None
+        What is maximised, as in scikit-learn. None is the negative mean squared error, several
+        targets in units of their deviation. Sample weights count in it where it takes them.
+    selection : {"best", "one_se"}, default="best"
+        The best mean score, or the fewest terms within one standard error of it.
+    activation, weights, bias, interaction_cst, variable_weights, max_iter, tol, fit_intercept, \
+input_scale, input_clip, column_scale, memory_budget
+        As in :class:`HARFERegressor`.
+    n_jobs : int or None, default=None
+        Processes for the folds; the result does not depend on it. A single process already uses
+        all threads, so this pays for small tables.
+    max_time : float or None, default=None
+        Seconds after which no further fold is begun; the choice is then among the candidates run
+        on the most folds.
+    warm_start : bool, default=False
+        Go on from the folds that an earlier fit on the same rows has finished, e.g. after
+        `max_time` ran out or with more orders or scales.
+    verbose : bool, default=False
+        Show on standard error what has been run, the best so far and the time left.
+    random_state : int, RandomState instance or None, default=None
+        Of features and folds. Equal seeds give equal models on any number of threads and jobs.
+
+    Attributes
+    ----------
+    order_ : int or tuple of int
+    scale_, alpha_ : float
+    n_nonzero_coefs_ : int
+        The choice.
+    best_params_ : dict
+        The choice as parameters of :class:`HARFERegressor`, which fits the same model with them.
+    best_score_ : float
+        Mean score of the choice over the folds.
+    cv_results_ : dict of arrays, one entry a candidate
+        As in scikit-learn: ``params``, ``param_order``, ``param_scale``,
+        ``param_n_nonzero_coefs``, ``param_alpha``, ``split0_test_score``, ...,
+        ``mean_test_score``, ``std_test_score``, ``rank_test_score``, ``n_splits``. A candidate
+        that was dropped early has NaN for the folds it was not run on, and no rank (0).
+    mse_path_ : array of shape (pools, n_nonzero_coefs, alphas, folds)
+        Held-out mean squared error; pools are (order, scale), in the order of `pools_`.
+    pools_ : list of (order, scale)
+    alphas_, sizes_ : arrays
+        The candidates for alpha and s.
+    n_splits_ : int
+        Number of folds, repeats included.
+    search_complete_ : bool
+        False if `max_time` or a callback cut the search short.
+    coef_, intercept_, support_, weights_, bias_, expansion_, feature_importances_, n_components_, \
+n_iter_, history_, stop_reason_, law_, seed_, uncertainty_, n_features_in_, feature_names_in_
+        As in :class:`HARFERegressor`. The out-of-fold residuals behind ``uncertainty_`` include the
+        selection: the rows of a fold are predicted with the settings that the other folds choose.
+
+    See Also
+    --------
+    HARFERegressor : One fit with given settings.
+    sparsity_path : The path of prunings.
+
+    Examples
+    --------
+    >>> from harfe import HARFERegressorCV
+    >>> from harfe.datasets import make_function
+    >>> data = make_function("friedman1", 150, random_state=0)
+    >>> model = HARFERegressorCV(orders=[1, 2], scales=[0.5], random_state=0)
+    >>> model = model.fit(data.X, data.y)
+    >>> bool(model.score(data.X, data.y) > 0.9)
+    True
+    >>> prediction, lower, upper = model.predict(data.X, interval=0.9)
+    """
+
+    def __init__(
+        self,
+        n_components: int | str = "auto",
+        *,
+        orders: Any = 4,
+        scales: Any = 4,
+        n_nonzero_coefs: Any = 20,
+        alphas: Any = 14,
+        cv: Any = None,
+        scoring: Any = None,
+        selection: str = "best",
+        activation: str = "sin",
+        weights: str = "normal",
+        bias: str = "phase",
+        interaction_cst: Any = None,
+        variable_weights: ArrayLike | None = None,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        fit_intercept: bool = True,
+        input_scale: str = "standard",
+        input_clip: float | None = 5.0,
+        column_scale: str = "rms",
+        memory_budget: float | str = "auto",
+        n_jobs: int | None = None,
+        max_time: float | None = None,
+        warm_start: bool = False,
+        verbose: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.orders = orders
+        self.scales = scales
+        self.n_nonzero_coefs = n_nonzero_coefs
+        self.alphas = alphas
+        self.cv = cv
+        self.scoring = scoring
+        self.selection = selection
+        self.activation = activation
+        self.weights = weights
+        self.bias = bias
+        self.interaction_cst = interaction_cst
+        self.variable_weights = variable_weights
+        self.max_iter = max_iter
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.input_scale = input_scale
+        self.input_clip = input_clip
+        self.column_scale = column_scale
+        self.memory_budget = memory_budget
+        self.n_jobs = n_jobs
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
+        """Choose every setting by cross-validation, then fit all rows.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            NumPy array, or pandas or polars frame with column names.
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+            Real or complex. Several targets share the support and the settings.
+        sample_weight : array of shape (n_samples,), default=None
+            How often each row counts, in the fits and in the scores of the folds.
+        groups : array of shape (n_samples,), default=None
+            Rows of a group are held out together; passed to the splitter.
+
+        Returns
+        -------
+        self
+        """
+        started = time.monotonic()
+        X = check_inputs(self, X, reset=True, min_rows=2)
+        y = check_targets(y, len(X))
+        weights = check_weights(sample_weight, X)
+        counted = weights > 0
+        if groups is not None:
+            groups = _counted_groups(groups, counted)
+        X, y, weights = X[counted], y[counted], weights[counted]
+        data = Data(X, y.reshape(len(y), -1), weights)
+        self._check()
+        recipe = self._recipe(weights.sum())
+        folds, n_first = self._folds(X, y, weights.sum(), groups, recipe.seed)
+        race = self._race(recipe, data, folds, n_first, y.ndim)
+        earlier = getattr(self, "_finished", {}) if self.warm_start else {}
+        keys = _keys(race)
+        race.errors.update(
+            {task: earlier[key] for task, key in keys.items() if key in earlier},
+        )
+        max_time = np.inf if self.max_time is None else float(self.max_time)
+        monitor = _Monitor(self, race, sample_weight, y, self.verbose)
+        self.search_complete_ = race.run(self.n_jobs, started + max_time, monitor.after_task)
+        self._finished = {keys[task]: table for task, table in race.errors.items()}
+        choice = self._report(race)
+        final = self._chosen(race, choice)
+        with one_blas_thread():
+            fit = final.fit(X, y, weights)
+            self.uncertainty_ = Uncertainty.calibrated(
+                fit.posterior(final.alpha),
+                folds[:n_first],
+                lambda k, train: self._fit_without(race, k, n_first, y, train),
+                X,
+                y,
+                weights,
+            )
+            self._adopt(fit, final, X, y.ndim, weights)
+        monitor.close()
+        return self
+
+    def _check(self) -> None:
+        check_choice("selection", self.selection, SELECTIONS)
+        check_scales(self)
+        if self.max_time is not None and not (is_number(self.max_time) and self.max_time > 0):
+            raise ValueError(
+                f"max_time={self.max_time!r} must be None or a positive number of seconds, "
+                "e.g. max_time=60"
+            )
+
+    def _recipe(self, total_weight: float) -> Recipe:
+        """Settings that all candidates share; order, scale, s and α are placeholders."""
+        N = pool_size(self.n_components, max(total_weight, self.n_features_in_))
+        check_settings(
+            n_nonzero_coefs=1,
+            n_components=N,
+            alpha=0.0,
+            step_size="normalized",
+            max_iter=self.max_iter,
+            tol=self.tol,
+            noise_level=None,
+        )
+        return Recipe(
+            law=self._law(1, 1.0),
+            seed=seed_of(self.random_state),
+            n_components=N,
+            n_nonzero_coefs=1,
+            alpha=0.0,
+            columns=self._columns(),
+            memory_budget=memory_bytes(self.memory_budget),
+            init="graded",
+            max_iter=self.max_iter,
+            tol=self.tol,
+            fit_intercept=self.fit_intercept,
+            input_scale=self.input_scale,
+            input_clip=self.input_clip,
+            column_scale=self.column_scale,
+        )
+
+    def _law(self, order: Any, scale: float) -> Any:
+        return law_of(self, self.n_features_in_, order=order, scale=scale)
+
+    def _folds(
+        self, X: NDArray[np.float64], y: NDArray[Any], total: float, groups: Any, seed: int
+    ) -> tuple[list[Fold], int]:
+        """All folds, and how many of them cover the rows once."""
+        if self.cv is not None:
+            folds = make_folds("cv", self.cv, X, y, seed, groups=groups)
+            return folds, len(folds)
+        repeats = _REPEATS if total < _FEW_ROWS and groups is None else 1
+        folds = make_folds("cv", _N_SPLITS, X, y, seed, groups=groups, repeats=repeats)
+        return folds, len(folds) // repeats
+
+    def _race(
+        self, recipe: Recipe, data: Data, folds: list[Fold], n_first: int, y_ndim: int
+    ) -> Race:
+        """Candidates of every kind, and the rows they are tried on."""
+        d = self.n_features_in_
+        self.pools_, recipes = [], []
+        laws = set()
+        for order in _orders(self.orders, d):
+            for scale in _numbers("scales", self.scales, *_SCALES, middle=1.0):
+                law = self._law(order, scale)
+                if law not in laws:  # a constraint may cap different orders alike
+                    laws.add(law)
+                    self.pools_.append((order, scale))
+                    recipes.append(replace(recipe, law=law))
+        lightest = min(data.weights[train].sum() for train, _ in folds)
+        self.sizes_ = np.array(_sizes(self.n_nonzero_coefs, recipe.n_components, lightest))
+        alphas = _numbers("alphas", self.alphas, *_ALPHAS, middle=1e-3, zero=True)
+        self.alphas_ = np.array(sorted(alphas))
+        scoring = _scoring(self, data, y_ndim)
+        return Race(
+            recipes, self.sizes_.tolist(), self.alphas_.tolist(), data, folds, n_first, scoring
+        )
+
+    def _report(self, race: Race) -> Choice:
+        """Fill the attributes that tell of the search, and choose."""
+        errors, scores = race.table()
+        self.mse_path_ = errors
+        choice = choose(scores, race.sizes, self.selection)
+        self.order_, self.scale_ = self.pools_[choice.pool]
+        self.alpha_ = float(self.alphas_[choice.alpha])
+        self.best_score_ = choice.score
+        self.n_splits_ = len(race.folds)
+        self.cv_results_ = _results(self.pools_, self.sizes_, self.alphas_, scores)
+        self.best_params_ = {
+            "n_components": race.recipes[0].n_components,
+            "n_nonzero_coefs": race.sizes[choice.size],
+            "order": self.order_,
+            "scale": self.scale_,
+            "alpha": self.alpha_,
+            "init": "graded",
+        }
+        return choice
+
+    def _chosen(self, race: Race, choice: Choice) -> Recipe:
+        return replace(
+            race.recipes[choice.pool],
+            n_nonzero_coefs=race.sizes[choice.size],
+            alpha=race.alphas[choice.alpha],
+        )
+
+    def _fit_without(
+        self, race: Race, held_out: int, n_first: int, y: NDArray[Any], train: NDArray[np.intp]
+    ) -> tuple[Expansion, Posterior]:
+        """Fit without one fold, with the settings that the other folds choose."""
+        others = [k for k in range(n_first) if k != held_out] or [held_out]
+        recipe = self._chosen(
+            race, choose(race.table()[1][..., others], race.sizes, self.selection)
+        )
+        fit = recipe.fit(race.data.X[train], y[train], race.data.weights[train])
+        return fit.expansion, fit.posterior(recipe.alpha)
+
+
+class _Monitor:
+    """Tells callbacks and the user how the search is going."""
+
+    def __init__(
+        self, estimator: Any, race: Race, sample_weight: Any, y: NDArray[Any], verbose: bool
+    ) -> None:
+        planned = len(race.recipes) * len(race.folds)
+        self._progress = FitProgress(
+            estimator, race.data.X, y, sample_weight, max_rounds=max(planned, 1)
+        )
+        self._race, self._verbose, self._started = race, verbose, time.monotonic()
+        self._pools = estimator.pools_
+
+    def after_task(self, done: int, planned: int, race: Race) -> bool:
+        if self._verbose:
+            passed = time.monotonic() - self._started
+            means = {p: np.nanmax(race.mean_scores(p)) for p in {q for q, _ in race.errors}}
+            best = max(means, key=lambda p: means[p])
+            order, scale = self._pools[best]
+            sys.stderr.write(
+                f"\rharfe: {done}/{planned} folds, best score {means[best]:.4g} with order={order} "
+                f"scale={scale:.3g}, {passed / done * (planned - done):.0f} s left   "
+            )
+            sys.stderr.flush()
+        return self._progress.end_round(dict)
+
+    def close(self) -> None:
+        if self._verbose:
+            sys.stderr.write("\n")
+        self._progress.close()
+
+
+class _Fixed:
+    """Stands in for an estimator whose prediction is known, for scorers of scikit-learn."""
+
+    _estimator_type = "regressor"
+
+    def __init__(self, prediction: NDArray[Any]) -> None:
+        self._prediction = prediction
+
+    def fit(self, X: Any, y: Any) -> _Fixed:  # pragma: no cover
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        return self._prediction
+
+
+@dataclass(frozen=True)
+class _Score:
+    """A scorer of scikit-learn, bound to the rows."""
+
+    scorer: Any
+    data: Data
+    flat: bool
+    weighted: bool
+
+    def __call__(self, prediction: NDArray[Any], rows: NDArray[np.intp]) -> float:
+        y = self.data.y[rows]
+        if self.flat:
+            y, prediction = y[:, 0], prediction[:, 0]
+        extra = {"sample_weight": self.data.weights[rows]} if self.weighted else {}
+        return float(self.scorer(_Fixed(prediction), self.data.X[rows], y, **extra))
+
+
+def _scoring(estimator: Any, data: Data, y_ndim: int) -> Scoring | None:
+    if estimator.scoring is None:
+        return None
+    scorer = check_scoring(estimator, estimator.scoring)
+    takes = inspect.signature(scorer).parameters
+    weighted = bool(np.any(data.weights != 1)) and "sample_weight" in takes
+    return _Score(scorer, data, y_ndim == 1, weighted)
+
+
+def _counted_groups(groups: Any, counted: NDArray[np.bool_]) -> NDArray[Any]:
+    groups = np.asarray(groups)
+    if groups.shape != counted.shape:
+        raise ValueError(
+            f"groups has shape {groups.shape}, expected {counted.shape}: one for each row of X"
+        )
+    return groups[counted]
+
+
+def _orders(orders: Any, d: int) -> list[Any]:
+    """Candidates for the order: numbers, or tuples for mixed pools."""
+    if is_whole(orders):
+        if orders < 1:
+            raise ValueError(f"orders={orders!r} must be at least 1 candidate, e.g. orders=4")
+        possible = [q for q in _ORDERS if np.max(q) <= d]
+        return possible[: int(orders)]
+    candidates: list[Any] = []
+    if np.iterable(orders) and not isinstance(orders, str):
+        candidates = [int(q) if is_whole(q) else q for q in orders]
+    if not candidates:
+        raise ValueError(
+            f"orders={orders!r} must be a number of candidates or a list of orders, "
+            "e.g. orders=[1, 2, (1, 2)]"
+        )
+    return [tuple(q) if np.iterable(q) and not isinstance(q, str) else q for q in candidates]
+
+
+def _numbers(
+    name: str, value: Any, low: float, high: float, *, middle: float, zero: bool = False
+) -> list[float]:
+    """Candidates as given, or so many from `low` to `high` in equal ratios."""
+    if is_whole(value) and value >= 1:
+        return [middle] if value == 1 else np.geomspace(low, high, int(value)).tolist()
+    try:
+        numbers = np.asarray(value)
+    except ValueError:
+        numbers = np.empty(0)
+    fine = numbers.dtype.kind in "iuf" and numbers.ndim == 1 and numbers.size > 0
+    if fine:
+        fine = bool(np.all(np.isfinite(numbers) & ((numbers > 0) | (zero & (numbers == 0)))))
+    if not fine:
+        raise ValueError(
+            f"{name}={value!r} must be a number of candidates or a list of "
+            f"{'numbers >= 0' if zero else 'positive numbers'}, e.g. {name}=[{low:g}, {high:g}]"
+        )
+    return [float(v) for v in numbers]
+
+
+def _sizes(value: Any, n_components: int, lightest_fold: float) -> list[int]:
+    """Candidates for s, rising."""
+    if is_whole(value) and value >= 1:
+        top = max(min(n_components, int(lightest_fold), _LARGEST_SIZE), 1)
+        low = min(_SMALLEST_SIZE, top)
+        if value == 1:
+            return [max(top // 8, low)]
+        return sorted({round(float(s)) for s in np.geomspace(low, top, int(value))})
+    sizes = list(value) if np.iterable(value) and not isinstance(value, str) else []
+    if not sizes or not all(is_whole(s) and 1 <= s <= n_components for s in sizes):
+        raise ValueError(
+            f"n_nonzero_coefs={value!r} must be a number of candidates or a list of whole numbers "
+            f"from 1 to n_components={n_components}, e.g. n_nonzero_coefs=[10, 50]"
+        )
+    return sorted({int(s) for s in sizes})
+
+
+def _keys(race: Race) -> dict[tuple[int, int], bytes]:
+    """What the result of every task depends on, as a digest: what to recognise it by."""
+    data = race.data
+    common = hashlib.sha256()
+    for array in (data.X, data.y, data.weights):
+        common.update(repr((array.shape, array.dtype)).encode() + array.tobytes())
+    scorer = None if race.scoring is None else race.scoring.scorer  # type: ignore[attr-defined]
+    common.update(repr((race.sizes, race.alphas, scorer)).encode())
+    keys = {}
+    for f, fold in enumerate(race.folds):
+        with_fold = common.copy()
+        for rows in fold:
+            with_fold.update(repr(len(rows)).encode() + rows.tobytes())
+        for p, recipe in enumerate(race.recipes):
+            # The memory that is free decides where features are kept, not what comes out.
+            key = with_fold.copy()
+            key.update(repr(replace(recipe, memory_budget=0.0)).encode())
+            keys[p, f] = key.digest()
+    return keys
+
+
+def _results(
+    pools: Sequence[tuple[Any, float]],
+    sizes: NDArray[np.intp],
+    alphas: NDArray[np.float64],
+    scores: NDArray[np.float64],
+) -> dict[str, Any]:
+    """Scores (pools, sizes, alphas, folds) as scikit-learn lists them, a candidate an entry."""
+    params = [
+        {"order": order, "scale": scale, "n_nonzero_coefs": int(s), "alpha": float(a)}
+        for order, scale in pools
+        for s in sizes
+        for a in alphas
+    ]
+    flat = scores.reshape(len(params), -1)
+    count = np.sum(np.isfinite(flat), axis=1)
+    mean = np.full(len(flat), np.nan)
+    std = np.full(len(flat), np.nan)
+    run = count > 0
+    mean[run], std[run] = np.nanmean(flat[run], axis=1), np.nanstd(flat[run], axis=1)
+    complete = count == count.max()
+    rank = np.zeros(len(flat), dtype=int)
+    rank[complete] = rankdata(-mean[complete], method="min").astype(int)
+    results: dict[str, Any] = {"params": params}
+    for name in ("order", "scale", "n_nonzero_coefs", "alpha"):
+        column = np.empty(len(params), dtype=object)
+        column[:] = [p[name] for p in params]
+        results[f"param_{name}"] = column if name == "order" else column.astype(float)
+    results["param_n_nonzero_coefs"] = results["param_n_nonzero_coefs"].astype(int)
+    for f in range(flat.shape[1]):
+        results[f"split{f}_test_score"] = flat[:, f]
+    results |= {"mean_test_score": mean, "std_test_score": std, "rank_test_score": rank}
+    results["n_splits"] = count
+    return results

@@ -1,0 +1,153 @@
+"""How far a new observation may lie from the prediction.
+
+With noise of variance σ², a prior N(0, σ²/(Mα)) on every coefficient and a flat one on the
+intercept, the ridge solution on a support is the mean of its posterior, and the variance of a new
+observation at x is
+
+    σ² (1 + h(x)),   h(x) = (1 + a(x)* (A_S*WA_S/M + α)⁻¹ a(x)) / M,
+
+with a(x) the kept features, centred and scaled as in `harfe.problem`. That takes the support for
+given. So σ² is not that of the residuals of the fit but of rows that neither the fit nor the choice
+of its settings has seen: σ² = Σ w r²/(1 + h) / Σ w over out-of-fold residuals r. The same
+r/√(1 + h), ranked by size, give intervals that hold their level whatever the law of the noise
+(conformal prediction).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg as sla
+from numpy.typing import NDArray
+
+from harfe.expansion import Expansion
+from harfe.machine import blocks, one_blas_thread
+from harfe.problem import Problem
+
+_ROW_BLOCK = 2048
+
+# The Gram matrix of a support may be singular; with this share of its mean diagonal it is not.
+_SMALLEST_SHIFT = 1e-10
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Ridge posterior of the coefficients on a support, for noise of variance one."""
+
+    expansion: Expansion
+    mean: NDArray[Any]
+    scale: NDArray[np.float64]
+    factor: NDArray[Any]
+    total_weight: float
+    fit_intercept: bool
+
+    @classmethod
+    def of(
+        cls, problem: Problem, S: NDArray[np.intp], alpha: float, expansion: Expansion
+    ) -> Posterior:
+        """Posterior of the ridge solution on the support S."""
+        gram, _ = problem.normal(S)
+        s = len(gram)
+        shift = max(alpha, _SMALLEST_SHIFT * float(np.trace(gram).real) / max(s, 1))
+        factor = sla.cholesky(gram + shift * np.eye(s), lower=True, check_finite=False)
+        return cls(
+            expansion,
+            problem.mean[S],
+            problem.scale[S],
+            factor,
+            problem.total_weight,
+            problem.fit_intercept,
+        )
+
+    def leverage(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Variance h of the fitted function at the rows of X, in units of the noise's."""
+        out = np.empty(len(X))
+        with one_blas_thread():
+            for rows in blocks(len(X), _ROW_BLOCK):
+                a = (self.expansion.evaluate_features(X[rows]) - self.mean) / self.scale
+                half = sla.solve_triangular(self.factor, a.conj().T, lower=True, check_finite=False)
+                out[rows] = np.sum(np.abs(half) ** 2, axis=0)
+        return (out + self.fit_intercept) / self.total_weight
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """Posterior with its noise, and the sizes of out-of-fold residuals.
+
+    Attributes
+    ----------
+    posterior : Posterior
+    noise : array of shape (targets,)
+        Variance σ² of the noise.
+    scores : array of shape (residuals, targets)
+        |r|/√(1 + h), each column rising.
+    weights : array of shape (residuals, targets)
+        Weights of the rows that `scores` belong to.
+    """
+
+    posterior: Posterior
+    noise: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def calibrated(
+        cls,
+        posterior: Posterior,
+        folds: Iterable[tuple[NDArray[np.intp], NDArray[np.intp]]],
+        fit_without: Callable[[int, NDArray[np.intp]], tuple[Expansion, Posterior]],
+        X: NDArray[np.float64],
+        y: NDArray[Any],
+        weights: NDArray[np.float64],
+    ) -> Uncertainty:
+        """Collect residuals fold by fold.
+
+        Parameters
+        ----------
+        posterior : Posterior
+            Of the model that will predict.
+        folds : iterable of (training rows, held-out rows)
+        fit_without : callable
+            (number of the fold, training rows) -> expansion and posterior of a model fitted on
+            these rows, all choices included.
+        X, y, weights : arrays
+        """
+        sizes, counts = [], []
+        y = y.reshape(len(y), -1)
+        for number, (train, held_out) in enumerate(folds):
+            expansion, fold_posterior = fit_without(number, train)
+            residual = np.abs(y[held_out] - expansion.predict(X[held_out]))
+            h = fold_posterior.leverage(X[held_out])
+            sizes.append(residual / np.sqrt(1 + h)[:, None])
+            counts.append(np.repeat(weights[held_out, None], y.shape[1], axis=1))
+        scores, count = np.concatenate(sizes), np.concatenate(counts)
+        noise = np.sum(count * scores**2, axis=0) / np.sum(count, axis=0)
+        order = np.argsort(scores, axis=0, kind="stable")
+        return cls(
+            posterior,
+            noise,
+            np.take_along_axis(scores, order, axis=0),
+            np.take_along_axis(count, order, axis=0),
+        )
+
+    def std(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Standard deviation of a new observation at the rows of X, shape (rows, targets)."""
+        return np.sqrt((1 + self.posterior.leverage(X))[:, None] * self.noise)
+
+    def half_width(self, X: NDArray[np.float64], level: float) -> NDArray[np.float64]:
+        """Half the width of intervals that hold a new observation with probability `level`."""
+        total = np.cumsum(self.weights, axis=0)
+        # The new observation is one more of its kind, and may be the largest.
+        wanted = level * (total[-1] + 1)
+        if np.any(wanted > total[-1]):
+            needed = int(np.ceil(level / (1 - level)))
+            raise ValueError(
+                f"interval={level!r} needs at least {needed} out-of-fold residuals, and there are "
+                f"{len(self.scores)}; pass a lower level"
+            )
+        place = [int(np.searchsorted(total[:, t], wanted[t])) for t in range(len(self.noise))]
+        quantile = self.scores[place, np.arange(len(self.noise))]
+        return np.sqrt(1 + self.posterior.leverage(X))[:, None] * quantile
