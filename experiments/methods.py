@@ -42,7 +42,8 @@ class HarfeCV:
         from harfe import HARFERegressorCV
 
         model = HARFERegressorCV(random_state=seed).fit(X, y)
-        return Fitted(model, int(model.n_nonzero_coefs_), {})
+        chosen = {name: getattr(model, f"{name}_") for name in ("order", "scale", "alpha")}
+        return Fitted(model, len(model.support_), chosen)
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class Algorithm1:
             max_iter=self.max_iter,
             fit_intercept=False,
             input_scale="none",
+            input_clip=None,
             column_scale=self.column_scale,
             random_state=seed,
         ).fit(X, y)

@@ -85,10 +85,15 @@ class RandomSplits:
 
 @dataclass(frozen=True)
 class Functions:
-    """A function of the paper with its noise on training and test rows, in its own units."""
+    """A function of the paper with its noise on training and test rows, in its own units.
+
+    `first_seed` is added to the seed of a repetition: draws that were seen while a study was made
+    are not those it reports.
+    """
 
     n_train: int
     n_test: int
+    first_seed: int = 0
 
     def names(self) -> tuple[str, ...]:
         """All functions of the paper's synthetic tables."""
@@ -104,7 +109,8 @@ class Functions:
         """The first rows of one draw for training, the others for the test."""
         from harfe.datasets import make_function
 
-        drawn = make_function(problem, self.n_train + self.n_test, random_state=seed)
+        n = self.n_train + self.n_test
+        drawn = make_function(problem, n, random_state=self.first_seed + seed)
         m = self.n_train
         return Data(drawn.X[:m], drawn.y[:m], drawn.X[m:], drawn.y[m:], drawn.y_clean[m:])
 

@@ -1,5 +1,6 @@
 """What happens in a worker process: one task, measured on one thread.
 
+Times are of the processor, not of the clock: other work on the machine does not count.
 Nothing heavy is imported above: the limits on threads must be set before the libraries load.
 """
 
@@ -66,12 +67,12 @@ def measure(job: Job) -> Row:
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # convergence of single grid points
         try:
-            start = time.perf_counter()
+            start = time.process_time()
             fitted = job.adapter.fit(data.X_train, data.y_train, seed=seed, paper=data.paper)
-            fit_seconds = time.perf_counter() - start
-            start = time.perf_counter()
+            fit_seconds = time.process_time() - start
+            start = time.process_time()
             predicted = fitted.model.predict(data.X_test)
-            predict_seconds = time.perf_counter() - start
+            predict_seconds = time.process_time() - start
             if not np.all(np.isfinite(predicted)):
                 raise ValueError("predictions are not finite")
         except ImportError:

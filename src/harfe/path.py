@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harfe.arguments import is_whole
-from harfe.machine import one_blas_thread
+from harfe.machine import blocks, one_blas_thread, run_blocks
 from harfe.problem import Problem
-from harfe.ridge import RestrictedRidge, minimum_norm, solve_shifted
+from harfe.ridge import RestrictedRidge, smallest_safe_shift, solve_shifted
 from harfe.support import largest_rows
 
 # Ridge weight with which all features are ranked down to the core. Measured: whatever the α of the
@@ -42,6 +42,9 @@ _KEEP = 0.75
 # their correlation with the residual first.
 LARGEST_SIDE = 3000
 _SCREENING_ROUNDS = 4
+
+# Ridge weights that one thread sweeps together.
+_ALPHA_BLOCK = 7
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,8 @@ def sparsity_path(
     problem : Problem
         A, y and the row weights, in any home.
     alpha : float
-        Ridge weight, >= 0; 0 gives least squares of minimum norm at every level.
+        Ridge weight, >= 0. Where rounding would decide the solution, the smallest weight for
+        which it does not.
     n_nonzero_coefs : int or sequence of int, default=1
         Sizes that the path must visit; it ends at the smallest. Between them it visits further
         ones, each keeping three quarters (half while there are many) of the features before.
@@ -170,10 +174,11 @@ class Reduced:
         return cls(problem, S, matrix, right, by_rows)
 
     def solve(self, alpha: float) -> NDArray[Any]:
-        """Ridge solution on the support, shape (s, targets)."""
+        """Ridge solution on the support, shape (s, targets); α at least what rounding allows."""
         v = solve_shifted(self.matrix, alpha, self.right)
         if v is None:
-            return minimum_norm(*self.problem.system(self.support), alpha)
+            safe = smallest_safe_shift(self.matrix)
+            v = np.linalg.solve(self.matrix + safe * np.eye(len(self.matrix)), self.right)
         return self.problem.pull_back(self.support, v) if self.by_rows else v
 
     def keep(self, places: NDArray[np.intp]) -> Reduced:
@@ -210,6 +215,44 @@ class Reduced:
                 return
             kept = max(wanted[0], int(_KEEP * size))
             reduced = reduced.keep(largest_rows(c, kept))
+
+
+def prune_for_all(core: Reduced, alphas: Sequence[float], sizes: Sequence[int]) -> NDArray[Any]:
+    """Coefficients on the core for every α and size: `Reduced.prune` for each α, in one sweep.
+
+    Returns an array of shape (sizes, alphas, core, targets). Hundreds of small systems are solved
+    in a few calls, which is what makes cross-validation over all of them cheap.
+    """
+    problem, S = core.problem, core.support
+    gram, moment = problem.normal(S) if core.by_rows else (core.matrix, core.right)
+    sizes = [min(s, len(S)) for s in sizes]
+    out = np.zeros((len(sizes), len(alphas), len(S), problem.shape[2]), problem.dtype)
+
+    def work(part: slice) -> None:
+        shifts = np.asarray(alphas[part])
+        places = np.tile(np.arange(len(S)), (len(shifts), 1))
+        mine = np.arange(len(shifts))[:, None]
+        wanted = sorted(set(sizes), reverse=True)
+        while True:
+            systems = gram[places[:, :, None], places[:, None, :]]
+            shift = np.maximum(shifts, smallest_safe_shift(systems))
+            diagonal = np.arange(places.shape[1])
+            systems[:, diagonal, diagonal] += shift[:, None]
+            c = np.linalg.solve(systems, moment[places])
+            size = places.shape[1]
+            for i, s in enumerate(sizes):
+                if s == size:
+                    out[i, part][mine, places] = c
+            wanted = [s for s in wanted if s < size]
+            if not wanted:
+                return
+            kept = max(wanted[0], int(_KEEP * size))
+            # Stable: of equal coefficients the lower index stays, as in `largest_rows`.
+            order = np.argsort(-np.sum(np.abs(c) ** 2, axis=2), axis=1, kind="stable")
+            places = np.sort(np.take_along_axis(places, order[:, :kept], axis=1), axis=1)
+
+    run_blocks(work, blocks(len(alphas), _ALPHA_BLOCK))
+    return out
 
 
 def _screened(problem: Problem, largest: int) -> Reduced:

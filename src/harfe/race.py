@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from harfe.folds import Fold
 from harfe.machine import one_blas_thread
+from harfe.path import prune_for_all
 from harfe.pool import FeaturePool
 from harfe.recipe import Recipe
 
@@ -60,19 +61,16 @@ def errors_on_fold(
         held_out = posed.scaled_features(core.support, data.X[test])
         unit = data.y.std(axis=0) if data.y.shape[1] > 1 else np.ones(1)
         unit = np.where(unit > 0, unit, 1.0)
-        out = np.empty((2, len(sizes), len(alphas)))
-        for column, alpha in enumerate(alphas):
-            for S, c in core.prune(alpha, sizes):
-                cells = [i for i, s in enumerate(sizes) if min(s, len(core.support)) == len(S)]
-                if not cells:
-                    continue
-                places = np.searchsorted(core.support, S)
-                prediction = posed.to_targets(held_out[:, places] @ c)
-                square = np.abs((data.y[test] - prediction) / unit) ** 2
-                error = float(np.average(square.mean(axis=1), weights=data.weights[test]))
-                score = -error if scoring is None else scoring(prediction, test)
-                out[:, cells, column] = np.array([[error], [score]])
-    return out
+        coef = prune_for_all(core, alphas, sizes)
+        cells = np.moveaxis(coef, 2, 0).reshape(len(core.support), -1)
+        values = (held_out @ cells).reshape(len(test), -1, data.y.shape[1])
+        predictions = posed.to_targets(values)
+        squares = np.abs((data.y[test, None, :] - predictions) / unit) ** 2
+        errors = np.average(squares.mean(axis=2), axis=0, weights=data.weights[test])
+        scores = -errors
+        if scoring is not None:
+            scores = np.array([scoring(predictions[:, k], test) for k in range(len(errors))])
+    return np.stack([errors, scores]).reshape(2, len(sizes), len(alphas))
 
 
 @dataclass

@@ -75,13 +75,19 @@ def solve_shifted(matrix: NDArray[Any], alpha: float, b: NDArray[Any]) -> NDArra
     shifted.ravel(order="K")[:: len(matrix) + 1] += alpha
     potrf, pocon, lange = sla.get_lapack_funcs(("potrf", "pocon", "lange"), (shifted,))
     # No eigenvalue is below α, none above the trace: a large α needs no estimate.
-    safe = alpha > _TRUSTED * np.sqrt(len(matrix)) * shifted.trace().real
+    safe = alpha > smallest_safe_shift(shifted)
     size = 0.0 if safe else lange("1", shifted)
     factor, info = potrf(shifted, lower=True, clean=False, overwrite_a=True)
     if info != 0 or not (safe or pocon(factor, size, uplo="L")[0] > _TRUSTED):
         return None
     solution: NDArray[Any] = sla.cho_solve((factor, True), b, check_finite=False)
     return solution
+
+
+def smallest_safe_shift(matrices: NDArray[Any]) -> Any:
+    """Shift from which on a positive semi-definite matrix is surely well enough conditioned."""
+    trace = np.trace(matrices, axis1=-2, axis2=-1).real
+    return _TRUSTED * np.sqrt(matrices.shape[-1]) * trace
 
 
 def minimum_norm(A: NDArray[Any], y: NDArray[Any], alpha: float) -> NDArray[Any]:

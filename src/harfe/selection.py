@@ -33,7 +33,7 @@ SELECTIONS = ("best", "one_se")
 # What a number of candidates stands for: the first so many orders; so many numbers from the first
 # to the last in equal ratios. Measured on training rows, docs/decisions/0018.
 _ORDERS: tuple[Any, ...] = (2, 1, (1, 2), 3, (1, 2, 3), 4, (2, 3), 5)
-_SCALES = (0.2, 2.5)
+_SCALES = (0.2, 4.0)
 _ALPHAS = (1e-12, 10.0)
 _SMALLEST_SIZE, _LARGEST_SIZE = 2, 400
 
@@ -62,7 +62,7 @@ class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
         Candidates for `order`: each a number of variables, or several for a mixed pool, e.g.
         ``[1, 2, (1, 2)]``. A number takes that many of 2, 1, (1, 2), 3, (1, 2, 3), ...
     scales : int or array, default=4
-        Candidates for `scale`. A number takes that many from 0.2 to 2.5.
+        Candidates for `scale`. A number takes that many from 0.2 to 4.
     n_nonzero_coefs : int or array, default=20
         Candidates for s. A number takes that many from 2 to 400 or to the rows of a training fold.
     alphas : int or array, default=14
