@@ -44,10 +44,15 @@ TEST_STEPS = [
 COMMANDS = {
     "demo": ("see harfe at work on a small example", [], ["harfe._demo"]),
     "test": ("all tests and the coverage gate; test ARGS: pytest ARGS", ["test"], TEST_STEPS),
+    "experiments": (
+        "our studies; experiments ARGS: list, run accuracy, show accuracy",
+        ["plot"],
+        ["experiments list"],
+    ),
     "lint": ("check style and types", ["lint"], ["ruff check", "ruff format --check", "mypy"]),
 }
 # The step that takes the user's arguments, and is then the only one run.
-STEP_WITH_ARGUMENTS = {"test": "pytest"}
+STEP_WITH_ARGUMENTS = {"test": "pytest", "experiments": "experiments"}
 
 
 def check_python():

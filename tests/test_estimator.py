@@ -327,7 +327,7 @@ def test_a_small_memory_budget_recomputes_and_agrees(friedman, monkeypatch):
 
 def test_a_fit_that_cannot_fit_says_what_to_change(friedman):
     model = HARFERegressor(5000, 200, memory_budget=1000)
-    with pytest.raises(MemoryError, match=r"systems of 200 features.*memory_budget is 1e\+03 bytes"):
+    with pytest.raises(MemoryError, match=r"of 200 features.*memory_budget is 1e\+03 bytes"):
         model.fit(friedman.X, friedman.y)
 
 
