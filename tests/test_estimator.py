@@ -668,13 +668,13 @@ def test_bits_do_not_depend_on_the_threads_of_blas():
 def test_the_demo_prints_its_account(capsys):
     _demo.main()
     printed = capsys.readouterr().out
-    for word in ("rows", "inputs", "N =", "s =", "order q = 2", "rounds", "stopped", "null model"):
+    for word in ("rows", "inputs", "N =", "s =", "order q =", "alpha =", "null model", "90 %"):
         assert word in printed
     lines = printed.splitlines()
     start = lines.index("Mean squared error") + 1
     error = {line[:14].strip(): float(line[14:]) for line in lines[start : start + 4]}
     assert error["noise alone"] < error["test"] < 0.2 * error["null model"]
-    shown = [line.split() for line in lines if "%" in line]
+    shown = [line.split() for line in lines if line.startswith("  x")]
     assert {words[0] for words in shown[:5]} == {"x1", "x2", "x3", "x4", "x5"}
     bars = [len(words[2]) if len(words) > 2 else 0 for words in shown]
     assert bars[0] > 0

@@ -1,6 +1,7 @@
 """Draw the picture of the README: ``python docs/figures/friedman.py`` (needs harfe[plot]).
 
-Friedman's first function in 20 inputs of which 5 matter, 500 noisy rows, default settings.
+Friedman's first function in 20 inputs of which 5 matter, 500 noisy rows, no settings: all are chosen by
+cross-validation.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from harfe import HARFERegressor
+from harfe import HARFERegressorCV
 from harfe.datasets import make_function
 from harfe.metrics import mean_squared_error
 
@@ -24,7 +25,7 @@ def main() -> None:
     """Fit, draw, say the numbers in the picture."""
     train = make_function("friedman_g", 500, random_state=0)
     test = make_function("friedman_g", 1000, random_state=1)
-    model = HARFERegressor(random_state=0).fit(train.X, train.y)
+    model = HARFERegressorCV(random_state=0).fit(train.X, train.y)
     predicted = model.predict(test.X)
     error = mean_squared_error(test.y_clean, predicted)
     null = mean_squared_error(test.y_clean, np.full(len(test.X), train.y.mean()))

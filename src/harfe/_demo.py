@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harfe import HARFERegressor, __version__
+from harfe import HARFERegressorCV, __version__
 from harfe.datasets import make_function
 from harfe.metrics import mean_squared_error
 
@@ -17,20 +17,20 @@ With your own table, numbers only, a line of names on top, the column to predict
 save this as mine.py and run it with {python} mine.py:
 
     import numpy as np
-    from harfe import HARFERegressor
+    from harfe import HARFERegressorCV
 
     table = np.loadtxt("data.csv", delimiter=",", skiprows=1)
     X, y = table[:, :-1], table[:, -1]
-    model = HARFERegressor(random_state=0).fit(X, y)
+    model = HARFERegressorCV(random_state=0, verbose=True).fit(X, y)
     print("which columns matter:", model.feature_importances_.round(3))
     print("first predictions:", model.predict(X[:3]), "and what is there:", y[:3])"""
 
 
 def main() -> None:
     """Fit Friedman's first function and say what came out."""
-    train = make_function("friedman1", 500, random_state=0)
+    train = make_function("friedman1", 300, random_state=0)
     test = make_function("friedman1", 1000, random_state=1)
-    model = HARFERegressor(random_state=0).fit(train.X, train.y)
+    model = HARFERegressorCV(random_state=0, verbose=True).fit(train.X, train.y)
     print(account(model, train, test))
     print(_NEXT.format(python=_short(sys.executable)))
 
@@ -41,7 +41,7 @@ def _short(path: str) -> str:
     return path if here.startswith("..") else here
 
 
-def account(model: HARFERegressor, train: object, test: object) -> str:
+def account(model: HARFERegressorCV, train: object, test: object) -> str:
     """The fit in a dozen lines."""
     X, y = train.X, train.y  # type: ignore[attr-defined]
     X_test, y_test = test.X, test.y  # type: ignore[attr-defined]
@@ -51,7 +51,9 @@ def account(model: HARFERegressor, train: object, test: object) -> str:
         "null model": mean_squared_error(y_test, np.full(len(y_test), y.mean())),
         "noise alone": train.noise**2,  # type: ignore[attr-defined]
     }
-    orders = ", ".join(map(str, model.law_.orders))
+    orders = " or ".join(map(str, model.law_.orders))
+    _, lower, upper = model.predict(X_test, interval=0.9)
+    inside = np.mean((lower <= y_test) & (y_test <= upper))
     lines = [
         f"harfe {__version__} on Friedman's first function, with noise",
         "    10 sin(pi x1 x2) + 20 (x3 - 1/2)^2 + 10 x4 + 5 x5;  x6 .. x10 play no part",
@@ -60,11 +62,12 @@ def account(model: HARFERegressor, train: object, test: object) -> str:
         f"inputs    {X.shape[1]}",
         f"features  N = {model.n_components_} drawn, s = {len(model.support_)} kept, "
         f"order q = {orders} variables each",
-        f"rounds    {model.n_iter_}",
-        f"stopped   {model.stop_reason_.value}",
+        f"chosen    by cross-validation: order {model.order_}, scale {model.scale_:.2g}, "
+        f"s = {model.n_nonzero_coefs_}, alpha = {model.alpha_:.2g}",
         "",
         "Mean squared error",
         *(f"  {name:12} {value:7.2f}" for name, value in error.items()),
+        f"Intervals of 90 % hold {inside:.0%} of the test rows",
         "",
         "Which variables matter (share of the prediction's variation)",
         *_bars(model.feature_importances_, train.feature_names),  # type: ignore[attr-defined]

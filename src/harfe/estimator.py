@@ -2,170 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from harfe._compat import CallbackSupportMixin, FitProgress, with_callbacks
 from harfe.arguments import check_choice, check_count, is_number, is_whole
 from harfe.checks import check_inputs, check_targets, check_weights
-from harfe.expansion import Expansion, sensitivities
+from harfe.expansion import Expansion
 from harfe.features import law_of, seed_of
+from harfe.fitted import ExpansionRegressor
 from harfe.folds import make_folds
 from harfe.homes import COLUMN_SCALES
 from harfe.machine import available_memory, one_blas_thread
-from harfe.pursuit import INITS, Round, StopReason, check_settings
-from harfe.recipe import Fit, Posed, Recipe
+from harfe.pursuit import INITS, Round, check_settings
+from harfe.recipe import Posed, Recipe
 from harfe.uncertainty import Posterior, Uncertainty
 from harfe.units import INPUT_SCALES
-
-
-class ExpansionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
-    """What every estimator of this package can do once it is fitted."""
-
-    expansion_: Expansion
-    uncertainty_: Uncertainty | None
-
-    def predict(self, X: Any, return_std: bool = False, interval: float | None = None) -> Any:
-        """Evaluate the kept features and sum them up; on demand, say how sure that is.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-        return_std : bool, default=False
-            Also return the standard deviation of a new observation: of the noise and of the fitted
-            function together, learned from out-of-fold residuals.
-        interval : float, default=None
-            Also return bounds between which a new observation lies with this probability, e.g.
-            0.9: conformal, from the same residuals.
-
-        Returns
-        -------
-        prediction : array of shape (n_samples,) or (n_samples, n_targets)
-        std : array like `prediction`
-            Only with `return_std`: ``prediction, std = model.predict(X, return_std=True)``.
-        lower, upper : arrays like `prediction`
-            Only with `interval`: ``prediction, lower, upper = model.predict(X, interval=0.9)``.
-        """
-        check_is_fitted(self, "expansion_")
-        if interval is not None and not (is_number(interval) and 0 < interval < 1):
-            raise ValueError(
-                f"interval={interval!r} must be a probability between 0 and 1, e.g. interval=0.9"
-            )
-        if return_std and interval is not None:
-            raise ValueError(
-                "return_std=True and interval are two answers; call predict once for each"
-            )
-        X = check_inputs(self, X, reset=False)
-        prediction = self._shaped(self.expansion_.predict(X))
-        if return_std:
-            return prediction, self._shaped(self._uncertainty().std(X))
-        if interval is not None:
-            if self.expansion_.complex_output:
-                raise ValueError(
-                    "interval is for real targets; complex ones have return_std=True, the "
-                    "deviation of the modulus of the residual"
-                )
-            half = self._shaped(self._uncertainty().half_width(X, float(interval)))
-            return prediction, prediction - half, prediction + half
-        return prediction
-
-    def _shaped(self, values: NDArray[Any]) -> NDArray[Any]:
-        return values[:, 0] if self._y_ndim == 1 else values
-
-    def _uncertainty(self) -> Uncertainty:
-        if self.uncertainty_ is None:
-            raise ValueError(
-                "No out-of-fold residuals were collected, which the uncertainty is learned from; "
-                "fit with residual_cv=5, or use HARFERegressorCV"
-            )
-        return self.uncertainty_
-
-    def _adopt(
-        self,
-        fit: Fit,
-        recipe: Recipe,
-        X: NDArray[np.float64],
-        y_ndim: int,
-        weights: NDArray[np.float64],
-    ) -> None:
-        """Keep what a fit returned, under the names that users expect."""
-        self.expansion_ = fit.expansion
-        self.law_ = recipe.law
-        self.seed_ = recipe.seed
-        self._pool = fit.posed.pool
-        self._y_ndim = y_ndim
-        self.support_ = fit.result.support
-        self.n_components_, self.n_nonzero_coefs_ = recipe.n_components, recipe.n_nonzero_coefs
-        self.n_iter_ = fit.result.n_iter
-        self.history_ = {
-            "objective": fit.result.objective,
-            "relative_residual": fit.result.relative_residual,
-        }
-        self.stop_reason_ = fit.result.reason
-        clipped = fit.posed.bounds.clip(X)
-        self.feature_importances_ = sensitivities(fit.expansion, clipped, weights)
-        if fit.result.reason is StopReason.MAX_ITER:
-            warnings.warn(fit.result.reason.value, ConvergenceWarning, stacklevel=3)
-
-    def _columns(self) -> tuple[str, ...]:
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            names = [f"x{j}" for j in range(self.n_features_in_)]
-        return tuple(str(name) for name in names)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R² of the prediction; for complex y 1 - Σ w|y - f|² / Σ w|y - ȳ|².
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-        y : array of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array of shape (n_samples,), default=None
-
-        Returns
-        -------
-        float
-        """
-        if np.asarray(y).dtype.kind != "c":
-            return super().score(X, y, sample_weight)
-        prediction = self.predict(X)
-        y = check_targets(y, len(prediction))
-        w = check_weights(sample_weight, prediction.reshape(len(y), -1))
-        error = w @ np.abs((y - prediction).reshape(len(y), -1)) ** 2
-        y = y.reshape(len(y), -1)
-        spread = w @ np.abs(y - w @ y / w.sum()) ** 2
-        return float(np.mean(1 - error / spread))
-
-    @property
-    def coef_(self) -> NDArray[Any]:
-        """Coefficients of the raw features, zero but on `support_`."""
-        coef = self.expansion_.coef
-        full = np.zeros((len(coef), self.n_components_), coef.dtype)
-        full[:, self.support_] = coef
-        return full[0] if self._y_ndim == 1 else full
-
-    @property
-    def intercept_(self) -> Any:
-        """Constant of the fitted function."""
-        intercept = self.expansion_.intercept
-        return intercept[0] if self._y_ndim == 1 else intercept
-
-    @property
-    def weights_(self) -> sp.csc_array:
-        """The paper's W of all N features, in the user's units."""
-        return self._pool.weights()
-
-    @property
-    def bias_(self) -> NDArray[np.float64]:
-        """The paper's b of all N features, in the user's units."""
-        return self._pool.phases
 
 
 class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):

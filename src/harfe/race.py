@@ -7,15 +7,17 @@ fits. Pools that fall behind are not run on the remaining folds.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from harfe.folds import Fold
 from harfe.machine import one_blas_thread
@@ -219,3 +221,59 @@ def choose(scores: NDArray[np.float64], sizes: Sequence[int], selection: str) ->
         key=lambda cell: (sizes[cell[1]], -mean[cell], -cell[2], cell[0]),
     )
     return Choice(int(complete[p]), int(i), int(a), float(mean[p, i, a]))
+
+
+def task_keys(race: Race) -> dict[tuple[int, int], bytes]:
+    """What the result of every task depends on, as a digest: what to recognise it by."""
+    data = race.data
+    common = hashlib.sha256()
+    for array in (data.X, data.y, data.weights):
+        common.update(repr((array.shape, array.dtype)).encode() + array.tobytes())
+    scorer = None if race.scoring is None else race.scoring.scorer  # type: ignore[attr-defined]
+    common.update(repr((race.sizes, race.alphas, scorer)).encode())
+    keys = {}
+    for f, fold in enumerate(race.folds):
+        with_fold = common.copy()
+        for rows in fold:
+            with_fold.update(repr(len(rows)).encode() + rows.tobytes())
+        for p, recipe in enumerate(race.recipes):
+            # The memory that is free decides where features are kept, not what comes out.
+            key = with_fold.copy()
+            key.update(repr(replace(recipe, memory_budget=0.0)).encode())
+            keys[p, f] = key.digest()
+    return keys
+
+
+def results_of(
+    pools: Sequence[tuple[Any, float]],
+    sizes: NDArray[np.intp],
+    alphas: NDArray[np.float64],
+    scores: NDArray[np.float64],
+) -> dict[str, Any]:
+    """Scores (pools, sizes, alphas, folds) as scikit-learn lists them, a candidate an entry."""
+    params = [
+        {"order": order, "scale": scale, "n_nonzero_coefs": int(s), "alpha": float(a)}
+        for order, scale in pools
+        for s in sizes
+        for a in alphas
+    ]
+    flat = scores.reshape(len(params), -1)
+    count = np.sum(np.isfinite(flat), axis=1)
+    mean = np.full(len(flat), np.nan)
+    std = np.full(len(flat), np.nan)
+    run = count > 0
+    mean[run], std[run] = np.nanmean(flat[run], axis=1), np.nanstd(flat[run], axis=1)
+    complete = count == count.max()
+    rank = np.zeros(len(flat), dtype=int)
+    rank[complete] = rankdata(-mean[complete], method="min").astype(int)
+    results: dict[str, Any] = {"params": params}
+    for name in ("order", "scale", "n_nonzero_coefs", "alpha"):
+        column = np.empty(len(params), dtype=object)
+        column[:] = [p[name] for p in params]
+        results[f"param_{name}"] = column if name == "order" else column.astype(float)
+    results["param_n_nonzero_coefs"] = results["param_n_nonzero_coefs"].astype(int)
+    for f in range(flat.shape[1]):
+        results[f"split{f}_test_score"] = flat[:, f]
+    results |= {"mean_test_score": mean, "std_test_score": std, "rank_test_score": rank}
+    results["n_splits"] = count
+    return results

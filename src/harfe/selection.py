@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
-from sklearn.metrics import check_scoring
 
-from harfe._compat import CallbackSupportMixin, FitProgress, with_callbacks
-from harfe.arguments import check_choice, is_number, is_whole
+from harfe._compat import CallbackSupportMixin, with_callbacks
+from harfe.arguments import check_choice, is_number
+from harfe.candidates import (
+    candidate_alphas,
+    candidate_orders,
+    candidate_scales,
+    candidate_sizes,
+)
 from harfe.checks import check_inputs, check_targets, check_weights
-from harfe.estimator import ExpansionRegressor, check_scales, memory_bytes, pool_size
+from harfe.estimator import check_scales, memory_bytes, pool_size
 from harfe.expansion import Expansion
 from harfe.features import law_of, seed_of
+from harfe.fitted import ExpansionRegressor
 from harfe.folds import Fold, make_folds
 from harfe.machine import one_blas_thread
+from harfe.progress import SearchProgress
 from harfe.pursuit import check_settings
-from harfe.race import Choice, Data, Race, Scoring, choose
+from harfe.race import Choice, Data, Race, choose, results_of, task_keys
 from harfe.recipe import Recipe
+from harfe.scoring import make_scoring
 from harfe.uncertainty import Posterior, Uncertainty
 
 SELECTIONS = ("best", "one_se")
-
-# What a number of candidates stands for: the first so many orders; so many numbers from the first
-# to the last in equal ratios. Measured on training rows, docs/decisions/0018.
-_ORDERS: tuple[Any, ...] = (2, 1, (1, 2), 3, (1, 2, 3), 4, (2, 3), 5)
-_SCALES = (0.2, 4.0)
-_ALPHAS = (1e-12, 10.0)
-_SMALLEST_SIZE, _LARGEST_SIZE = 2, 400
 
 _N_SPLITS = 5
 # Below this weight of rows, the folds are cut this often.
@@ -227,12 +223,12 @@ n_iter_, history_, stop_reason_, law_, seed_, uncertainty_, n_features_in_, feat
         folds, n_first = self._folds(X, y, weights.sum(), groups, recipe.seed)
         race = self._race(recipe, data, folds, n_first, y.ndim)
         earlier = getattr(self, "_finished", {}) if self.warm_start else {}
-        keys = _keys(race)
+        keys = task_keys(race)
         race.errors.update(
             {task: earlier[key] for task, key in keys.items() if key in earlier},
         )
         max_time = np.inf if self.max_time is None else float(self.max_time)
-        monitor = _Monitor(self, race, sample_weight, y, self.verbose)
+        monitor = SearchProgress(self, race, sample_weight, y, self.verbose)
         self.search_complete_ = race.run(self.n_jobs, started + max_time, monitor.after_task)
         self._finished = {keys[task]: table for task, table in race.errors.items()}
         choice = self._report(race)
@@ -310,18 +306,17 @@ n_iter_, history_, stop_reason_, law_, seed_, uncertainty_, n_features_in_, feat
         d = self.n_features_in_
         self.pools_, recipes = [], []
         laws = set()
-        for order in _orders(self.orders, d):
-            for scale in _numbers("scales", self.scales, *_SCALES, middle=1.0):
+        for order in candidate_orders(self.orders, d):
+            for scale in candidate_scales(self.scales):
                 law = self._law(order, scale)
                 if law not in laws:  # a constraint may cap different orders alike
                     laws.add(law)
                     self.pools_.append((order, scale))
                     recipes.append(replace(recipe, law=law))
         lightest = min(data.weights[train].sum() for train, _ in folds)
-        self.sizes_ = np.array(_sizes(self.n_nonzero_coefs, recipe.n_components, lightest))
-        alphas = _numbers("alphas", self.alphas, *_ALPHAS, middle=1e-3, zero=True)
-        self.alphas_ = np.array(sorted(alphas))
-        scoring = _scoring(self, data, y_ndim)
+        self.sizes_ = np.array(candidate_sizes(self.n_nonzero_coefs, recipe.n_components, lightest))
+        self.alphas_ = np.array(candidate_alphas(self.alphas))
+        scoring = make_scoring(self, data, y_ndim)
         return Race(
             recipes, self.sizes_.tolist(), self.alphas_.tolist(), data, folds, n_first, scoring
         )
@@ -335,7 +330,7 @@ n_iter_, history_, stop_reason_, law_, seed_, uncertainty_, n_features_in_, feat
         self.alpha_ = float(self.alphas_[choice.alpha])
         self.best_score_ = choice.score
         self.n_splits_ = len(race.folds)
-        self.cv_results_ = _results(self.pools_, self.sizes_, self.alphas_, scores)
+        self.cv_results_ = results_of(self.pools_, self.sizes_, self.alphas_, scores)
         self.best_params_ = {
             "n_components": race.recipes[0].n_components,
             "n_nonzero_coefs": race.sizes[choice.size],
@@ -365,79 +360,6 @@ n_iter_, history_, stop_reason_, law_, seed_, uncertainty_, n_features_in_, feat
         return fit.expansion, fit.posterior(recipe.alpha)
 
 
-class _Monitor:
-    """Tells callbacks and the user how the search is going."""
-
-    def __init__(
-        self, estimator: Any, race: Race, sample_weight: Any, y: NDArray[Any], verbose: bool
-    ) -> None:
-        planned = len(race.recipes) * len(race.folds)
-        self._progress = FitProgress(
-            estimator, race.data.X, y, sample_weight, max_rounds=max(planned, 1)
-        )
-        self._race, self._verbose, self._started = race, verbose, time.monotonic()
-        self._pools = estimator.pools_
-
-    def after_task(self, done: int, planned: int, race: Race) -> bool:
-        if self._verbose:
-            passed = time.monotonic() - self._started
-            means = {p: np.nanmax(race.mean_scores(p)) for p in {q for q, _ in race.errors}}
-            best = max(means, key=lambda p: means[p])
-            order, scale = self._pools[best]
-            sys.stderr.write(
-                f"\rharfe: {done}/{planned} folds, best score {means[best]:.4g} with order={order} "
-                f"scale={scale:.3g}, {passed / done * (planned - done):.0f} s left   "
-            )
-            sys.stderr.flush()
-        return self._progress.end_round(dict)
-
-    def close(self) -> None:
-        if self._verbose:
-            sys.stderr.write("\n")
-        self._progress.close()
-
-
-class _Fixed:
-    """Stands in for an estimator whose prediction is known, for scorers of scikit-learn."""
-
-    _estimator_type = "regressor"
-
-    def __init__(self, prediction: NDArray[Any]) -> None:
-        self._prediction = prediction
-
-    def fit(self, X: Any, y: Any) -> _Fixed:  # pragma: no cover
-        return self
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        return self._prediction
-
-
-@dataclass(frozen=True)
-class _Score:
-    """A scorer of scikit-learn, bound to the rows."""
-
-    scorer: Any
-    data: Data
-    flat: bool
-    weighted: bool
-
-    def __call__(self, prediction: NDArray[Any], rows: NDArray[np.intp]) -> float:
-        y = self.data.y[rows]
-        if self.flat:
-            y, prediction = y[:, 0], prediction[:, 0]
-        extra = {"sample_weight": self.data.weights[rows]} if self.weighted else {}
-        return float(self.scorer(_Fixed(prediction), self.data.X[rows], y, **extra))
-
-
-def _scoring(estimator: Any, data: Data, y_ndim: int) -> Scoring | None:
-    if estimator.scoring is None:
-        return None
-    scorer = check_scoring(estimator, estimator.scoring)
-    takes = inspect.signature(scorer).parameters
-    weighted = bool(np.any(data.weights != 1)) and "sample_weight" in takes
-    return _Score(scorer, data, y_ndim == 1, weighted)
-
-
 def _counted_groups(groups: Any, counted: NDArray[np.bool_]) -> NDArray[Any]:
     groups = np.asarray(groups)
     if groups.shape != counted.shape:
@@ -445,115 +367,3 @@ def _counted_groups(groups: Any, counted: NDArray[np.bool_]) -> NDArray[Any]:
             f"groups has shape {groups.shape}, expected {counted.shape}: one for each row of X"
         )
     return groups[counted]
-
-
-def _orders(orders: Any, d: int) -> list[Any]:
-    """Candidates for the order: numbers, or tuples for mixed pools."""
-    if is_whole(orders):
-        if orders < 1:
-            raise ValueError(f"orders={orders!r} must be at least 1 candidate, e.g. orders=4")
-        possible = [q for q in _ORDERS if np.max(q) <= d]
-        return possible[: int(orders)]
-    candidates: list[Any] = []
-    if np.iterable(orders) and not isinstance(orders, str):
-        candidates = [int(q) if is_whole(q) else q for q in orders]
-    if not candidates:
-        raise ValueError(
-            f"orders={orders!r} must be a number of candidates or a list of orders, "
-            "e.g. orders=[1, 2, (1, 2)]"
-        )
-    return [tuple(q) if np.iterable(q) and not isinstance(q, str) else q for q in candidates]
-
-
-def _numbers(
-    name: str, value: Any, low: float, high: float, *, middle: float, zero: bool = False
-) -> list[float]:
-    """Candidates as given, or so many from `low` to `high` in equal ratios."""
-    if is_whole(value) and value >= 1:
-        return [middle] if value == 1 else np.geomspace(low, high, int(value)).tolist()
-    try:
-        numbers = np.asarray(value)
-    except ValueError:
-        numbers = np.empty(0)
-    fine = numbers.dtype.kind in "iuf" and numbers.ndim == 1 and numbers.size > 0
-    if fine:
-        fine = bool(np.all(np.isfinite(numbers) & ((numbers > 0) | (zero & (numbers == 0)))))
-    if not fine:
-        raise ValueError(
-            f"{name}={value!r} must be a number of candidates or a list of "
-            f"{'numbers >= 0' if zero else 'positive numbers'}, e.g. {name}=[{low:g}, {high:g}]"
-        )
-    return [float(v) for v in numbers]
-
-
-def _sizes(value: Any, n_components: int, lightest_fold: float) -> list[int]:
-    """Candidates for s, rising."""
-    if is_whole(value) and value >= 1:
-        top = max(min(n_components, int(lightest_fold), _LARGEST_SIZE), 1)
-        low = min(_SMALLEST_SIZE, top)
-        if value == 1:
-            return [max(top // 8, low)]
-        return sorted({round(float(s)) for s in np.geomspace(low, top, int(value))})
-    sizes = list(value) if np.iterable(value) and not isinstance(value, str) else []
-    if not sizes or not all(is_whole(s) and 1 <= s <= n_components for s in sizes):
-        raise ValueError(
-            f"n_nonzero_coefs={value!r} must be a number of candidates or a list of whole numbers "
-            f"from 1 to n_components={n_components}, e.g. n_nonzero_coefs=[10, 50]"
-        )
-    return sorted({int(s) for s in sizes})
-
-
-def _keys(race: Race) -> dict[tuple[int, int], bytes]:
-    """What the result of every task depends on, as a digest: what to recognise it by."""
-    data = race.data
-    common = hashlib.sha256()
-    for array in (data.X, data.y, data.weights):
-        common.update(repr((array.shape, array.dtype)).encode() + array.tobytes())
-    scorer = None if race.scoring is None else race.scoring.scorer  # type: ignore[attr-defined]
-    common.update(repr((race.sizes, race.alphas, scorer)).encode())
-    keys = {}
-    for f, fold in enumerate(race.folds):
-        with_fold = common.copy()
-        for rows in fold:
-            with_fold.update(repr(len(rows)).encode() + rows.tobytes())
-        for p, recipe in enumerate(race.recipes):
-            # The memory that is free decides where features are kept, not what comes out.
-            key = with_fold.copy()
-            key.update(repr(replace(recipe, memory_budget=0.0)).encode())
-            keys[p, f] = key.digest()
-    return keys
-
-
-def _results(
-    pools: Sequence[tuple[Any, float]],
-    sizes: NDArray[np.intp],
-    alphas: NDArray[np.float64],
-    scores: NDArray[np.float64],
-) -> dict[str, Any]:
-    """Scores (pools, sizes, alphas, folds) as scikit-learn lists them, a candidate an entry."""
-    params = [
-        {"order": order, "scale": scale, "n_nonzero_coefs": int(s), "alpha": float(a)}
-        for order, scale in pools
-        for s in sizes
-        for a in alphas
-    ]
-    flat = scores.reshape(len(params), -1)
-    count = np.sum(np.isfinite(flat), axis=1)
-    mean = np.full(len(flat), np.nan)
-    std = np.full(len(flat), np.nan)
-    run = count > 0
-    mean[run], std[run] = np.nanmean(flat[run], axis=1), np.nanstd(flat[run], axis=1)
-    complete = count == count.max()
-    rank = np.zeros(len(flat), dtype=int)
-    rank[complete] = rankdata(-mean[complete], method="min").astype(int)
-    results: dict[str, Any] = {"params": params}
-    for name in ("order", "scale", "n_nonzero_coefs", "alpha"):
-        column = np.empty(len(params), dtype=object)
-        column[:] = [p[name] for p in params]
-        results[f"param_{name}"] = column if name == "order" else column.astype(float)
-    results["param_n_nonzero_coefs"] = results["param_n_nonzero_coefs"].astype(int)
-    for f in range(flat.shape[1]):
-        results[f"split{f}_test_score"] = flat[:, f]
-    results |= {"mean_test_score": mean, "std_test_score": std, "rank_test_score": rank}
-    results["n_splits"] = count
-    return results
