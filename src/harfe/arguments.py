@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from numbers import Integral, Real
 from typing import Any
 
@@ -30,3 +31,9 @@ def is_whole(value: Any) -> bool:
 def is_number(value: Any) -> bool:
     """Whether this is a real number, and not a truth value."""
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def check_alpha(alpha: Any) -> None:
+    """Refuse what is no ridge weight."""
+    if not is_number(alpha) or not 0 <= alpha < inf:
+        raise ValueError(f"alpha={alpha!r} must be a finite number >= 0, e.g. alpha=1e-3")

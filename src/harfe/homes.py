@@ -148,6 +148,7 @@ def make_problem(
     *,
     largest_support: int,
     memory_budget: float,
+    working_numbers: int = 0,
     fit_intercept: bool = True,
     column_scale: str = "rms",
 ) -> Problem:
@@ -156,15 +157,15 @@ def make_problem(
     A is stored if rows × N numbers and the working space of the solves fit into `memory_budget`
     bytes; otherwise every pass computes it again in tiles, which takes longer (how much:
     ``benchmarks/speed.py``). If not even the tiles and the restricted systems fit, MemoryError
-    says what to change. `largest_support` is the size of the largest system that will be solved: s,
-    or more for a graded start.
+    says what to change. `largest_support` is the size of the largest system that will be solved,
+    which is s or, for a graded start, more; `working_numbers` are what that start holds beside.
     """
     itemsize = pool.result_type(np.float64).itemsize
     m, N, s = len(y), len(pool), largest_support
     side = min(s, m)
     # Gram matrix, its factor and one copy; the features of a support, on all rows if these are few;
     # the inputs once transposed; residual and targets; gradient and moments.
-    solve = 3 * side**2 + 2 * s * min(m, max(s, ROW_BLOCK))
+    solve = 3 * side**2 + 2 * s * min(m, max(s, ROW_BLOCK)) + working_numbers
     vectors = m * (X.shape[1] + 4 * y.shape[1]) + N * (4 * y.shape[1] + 4)
     tiles = n_threads() * RecomputedProblem.feature_block * min(m, ROW_BLOCK)
     stored = itemsize * (m * N + solve + vectors)

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.arguments import is_whole
-from harfe.machine import blocks, one_blas_thread, run_blocks
-from harfe.problem import Problem
+from harfe.arguments import check_alpha, is_whole
+from harfe.machine import blocks, n_threads, one_blas_thread, run_blocks
+from harfe.problem import ROW_BLOCK, Problem
 from harfe.ridge import RestrictedRidge, smallest_safe_shift, solve_shifted
 from harfe.support import largest_rows
 
@@ -42,6 +42,9 @@ _KEEP = 0.75
 # their correlation with the residual first.
 LARGEST_SIDE = 3000
 _SCREENING_ROUNDS = 4
+
+# A shift that is safe beyond the rounding of the bound itself.
+_JUST_SAFE = 1.01
 
 # Ridge weights that one thread sweeps together.
 _ALPHA_BLOCK = 7
@@ -101,6 +104,7 @@ def sparsity_path(
     -------
     SparsityPath
     """
+    check_alpha(alpha)
     sizes: list[Any] = list(np.atleast_1d(np.asarray(n_nonzero_coefs, dtype=object)))
     if not sizes or not all(is_whole(s) and 1 <= s <= problem.shape[1] for s in sizes):
         raise ValueError(
@@ -120,11 +124,11 @@ def largest_system(n_rows: int, n_features: int, s: int) -> int:
     return max(s, min(n_rows, n_features, LARGEST_SIDE))
 
 
-def pruned_start(problem: Problem, s: int, alpha: float) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Support of s features at the end of the path, and the ridge solution on it."""
-    core = find_core(problem, s)
-    *_, (S, c) = core.prune(alpha, [s])
-    return S, c
+def working_numbers(n_rows: int, n_features: int, s: int) -> int:
+    """Numbers that a path holds at most, beside its systems: blocks of all features; a sweep."""
+    blocks_of_features = 4 * min(n_features, ROW_BLOCK) * n_rows
+    core = max(min(_CORE, n_features), s)
+    return blocks_of_features + 2 * n_threads() * _ALPHA_BLOCK * core**2
 
 
 def _levels(
@@ -175,10 +179,9 @@ class Reduced:
 
     def solve(self, alpha: float) -> NDArray[Any]:
         """Ridge solution on the support, shape (s, targets); α at least what rounding allows."""
-        v = solve_shifted(self.matrix, alpha, self.right)
-        if v is None:
-            safe = smallest_safe_shift(self.matrix)
-            v = np.linalg.solve(self.matrix + safe * np.eye(len(self.matrix)), self.right)
+        shift = max(alpha, _JUST_SAFE * float(smallest_safe_shift(self.matrix)))
+        v = solve_shifted(self.matrix, shift, self.right)
+        assert v is not None
         return self.problem.pull_back(self.support, v) if self.by_rows else v
 
     def keep(self, places: NDArray[np.intp]) -> Reduced:
@@ -235,7 +238,7 @@ def prune_for_all(core: Reduced, alphas: Sequence[float], sizes: Sequence[int]) 
         wanted = sorted(set(sizes), reverse=True)
         while True:
             systems = gram[places[:, :, None], places[:, None, :]]
-            shift = np.maximum(shifts, smallest_safe_shift(systems))
+            shift = np.maximum(shifts, _JUST_SAFE * smallest_safe_shift(systems))
             diagonal = np.arange(places.shape[1])
             systems[:, diagonal, diagonal] += shift[:, None]
             c = np.linalg.solve(systems, moment[places])
@@ -263,7 +266,8 @@ def _screened(problem: Problem, largest: int) -> Reduced:
     """
     S = np.flatnonzero(problem.usable)
     limit = max(LARGEST_SIDE, largest)
-    rows_solvable = problem.offers_kernel and problem.n_rows <= limit
+    # The weight counts too: a row of weight 2 is the row twice.
+    rows_solvable = problem.offers_kernel and max(problem.n_rows, problem.shape[0]) <= limit
     if len(S) <= limit or rows_solvable:
         return Reduced.of(problem, S)
     ridge = RestrictedRidge(problem, _RANKING_ALPHA)

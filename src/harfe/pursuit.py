@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.arguments import check_count, is_number
+from harfe.arguments import check_alpha, check_count, is_number
 from harfe.machine import one_blas_thread
-from harfe.path import pruned_start
+from harfe.path import find_core
 from harfe.problem import Problem
 from harfe.ridge import RestrictedRidge
 from harfe.support import largest_rows
+from harfe.swaps import exchange
 
 INITS = ("zero", "graded")
 
@@ -107,8 +108,7 @@ def check_settings(
             f"n_nonzero_coefs={s} is larger than n_components={N}; "
             f"pass n_nonzero_coefs={N} or less, or a larger n_components"
         )
-    if not is_number(alpha) or not 0 <= alpha < np.inf:
-        raise ValueError(f"alpha={alpha!r} must be a finite number >= 0, e.g. alpha=1e-3")
+    check_alpha(alpha)
     named = isinstance(step_size, str) and step_size == "normalized"
     if not named and not (is_number(step_size) and 0 < step_size < np.inf):
         raise ValueError(
@@ -155,8 +155,9 @@ def hard_ridge_pursuit(
     init : "zero", "graded" or array of shape (N,) or (N, targets)
         Start c⁰, in the scale of the problem. "graded" prunes from the ridge solution on all
         features to s (:func:`sparsity_path`), goes on from there with the normalised step, runs
-        the zero start too (with `step_size`, or 0.1 if that is "normalized") and returns the
-        better of both: never above Algorithm 1, often far below.
+        the zero start too, with `step_size` and with the paper's 0.1, exchanges features of the
+        best of these while that pays, and goes on from there: never above Algorithm 1, often far
+        below.
     max_iter : int
         Largest number of rounds.
     tol : float
@@ -186,16 +187,27 @@ def hard_ridge_pursuit(
     with one_blas_thread():
         if not isinstance(init, str) or init == "zero":
             return _pursue(problem, s, alpha, mu, start, max_iter, tol, noise_level, callback)
-        pruned = pruned_start(problem, s, alpha)
+        core = find_core(problem, s)
+        *_, pruned = core.prune(alpha, [s])
         best = _pursue(
             problem, s, alpha, 1 / (1 + alpha), pruned, max_iter, tol, noise_level, callback, True
         )
+        for step in dict.fromkeys((mu, _PAPER_STEP)):
+            if best.reason is StopReason.CALLBACK:
+                break
+            plain = _pursue(problem, s, alpha, step, start, max_iter, tol, noise_level, callback)
+            if plain.lowest < best.lowest or plain.reason is StopReason.CALLBACK:
+                best = plain
         if best.reason is StopReason.CALLBACK:
             return best
-        if isinstance(step_size, str):
-            mu = _PAPER_STEP
-        plain = _pursue(problem, s, alpha, mu, start, max_iter, tol, noise_level, callback)
-        return best if best.lowest <= plain.lowest else plain
+        S = exchange(problem, best.support, core.support, alpha)
+        if np.array_equal(S, best.support):
+            return best
+        swapped = (S, np.zeros((len(S), problem.shape[2]), problem.dtype))
+        last = _pursue(
+            problem, s, alpha, 1 / (1 + alpha), swapped, max_iter, tol, noise_level, callback, True
+        )
+        return last if last.lowest < best.lowest else best
 
 
 def _pursue(
@@ -210,7 +222,7 @@ def _pursue(
     callback: Callable[[Round], bool | None] | None,
     keep_start: bool = False,
 ) -> PursuitResult:
-    """Run the loop; `keep_start` makes the support of the start that of the first round."""
+    """Run the loop; `keep_start` takes the support of the start for that of the first round."""
     ridge = RestrictedRidge(problem, alpha)
     null = np.sum(problem.power)
     objectives: list[float] = []

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from harfe.expansion import Expansion
 from harfe.homes import make_problem
 from harfe.law import FeatureLaw
-from harfe.path import Reduced, find_core, largest_system
+from harfe.path import Reduced, find_core, largest_system, working_numbers
 from harfe.pool import FeaturePool
 from harfe.problem import Problem
 from harfe.pursuit import PursuitResult, Round, hard_ridge_pursuit
@@ -112,13 +112,14 @@ class Recipe:
         pool = (self.draw() if drawn is None else drawn).in_user_units(units)
         if graded is None:
             graded = isinstance(self.init, str) and self.init == "graded"
-        s = self.n_nonzero_coefs
+        size = (len(y), len(pool), self.n_nonzero_coefs)
         problem = make_problem(
             pool,
             X,
             y.reshape(len(y), -1),
             weights,
-            largest_support=largest_system(len(y), len(pool), s) if graded else s,
+            largest_support=largest_system(*size) if graded else self.n_nonzero_coefs,
+            working_numbers=working_numbers(*size) if graded else 0,
             memory_budget=self.memory_budget,
             fit_intercept=self.fit_intercept,
             column_scale=self.column_scale,

@@ -238,7 +238,7 @@ n_iter_, history_, stop_reason_, law_, seed_, uncertainty_, n_features_in_, feat
             self.uncertainty_ = Uncertainty.calibrated(
                 fit.posterior(final.alpha),
                 folds[:n_first],
-                lambda k, train: self._fit_without(race, k, n_first, y, train),
+                lambda k, train: self._fit_without(race, choice, k, n_first, y, train),
                 X,
                 y,
                 weights,
@@ -296,7 +296,8 @@ n_iter_, history_, stop_reason_, law_, seed_, uncertainty_, n_features_in_, feat
             folds = make_folds("cv", self.cv, X, y, seed, groups=groups)
             return folds, len(folds)
         repeats = _REPEATS if total < _FEW_ROWS and groups is None else 1
-        folds = make_folds("cv", _N_SPLITS, X, y, seed, groups=groups, repeats=repeats)
+        n_splits = _N_SPLITS if groups is None else min(_N_SPLITS, len(np.unique(groups)))
+        folds = make_folds("cv", n_splits, X, y, seed, groups=groups, repeats=repeats)
         return folds, len(folds) // repeats
 
     def _race(
@@ -349,13 +350,21 @@ n_iter_, history_, stop_reason_, law_, seed_, uncertainty_, n_features_in_, feat
         )
 
     def _fit_without(
-        self, race: Race, held_out: int, n_first: int, y: NDArray[Any], train: NDArray[np.intp]
+        self,
+        race: Race,
+        choice: Choice,
+        held_out: int,
+        n_first: int,
+        y: NDArray[Any],
+        train: NDArray[np.intp],
     ) -> tuple[Expansion, Posterior]:
         """Fit without one fold, with the settings that the other folds choose."""
-        others = [k for k in range(n_first) if k != held_out] or [held_out]
-        recipe = self._chosen(
-            race, choose(race.table()[1][..., others], race.sizes, self.selection)
-        )
+        scores = race.table()[1]
+        run = np.isfinite(scores).any(axis=(0, 1, 2))
+        others = [k for k in range(n_first) if k != held_out and run[k]]
+        if others:  # else time ran out after a single fold
+            choice = choose(scores[..., others], race.sizes, self.selection)
+        recipe = self._chosen(race, choice)
         fit = recipe.fit(race.data.X[train], y[train], race.data.weights[train])
         return fit.expansion, fit.posterior(recipe.alpha)
 

@@ -103,7 +103,8 @@ def measure_units(X: NDArray[np.float64], weights: NDArray[np.float64], kind: st
         )
         quartiles = (high / _NORMAL_IQR) - (low / _NORMAL_IQR)
         centre = middle
-        constant = _is_constant(quartiles, np.abs(X).max(axis=0))
+        # Not the largest of all: a huge outlier would make rounding of the quartiles.
+        constant = _is_constant(quartiles, np.abs([low, middle, high]).max(axis=0))
         spread = np.where(constant | ~np.isfinite(spread), spread, quartiles)
     return InputUnits(centre, spread)
 
