@@ -184,14 +184,19 @@ def test_the_pruned_run_takes_the_normalized_step_and_the_plain_one_that_given()
     start[level.support] = level.coef
     # the start is the ridge solution on its support: round two on is a pursuit from there
     onward = hard_ridge_pursuit(problem, 8, 1e-2, init=start, step_size="normalized")
-    for step_size, plain_step in [(0.4, 0.4), ("normalized", 0.1)]:
+    for step_size, plain_steps in [
+        (0.4, (0.4, 0.1)),
+        ("normalized", ("normalized", 0.1)),
+        (0.1, (0.1,)),
+    ]:
         rounds = []
         graded(problem, 8, 1e-2, step_size=step_size, callback=rounds.append)
-        plain = hard_ridge_pursuit(problem, 8, 1e-2, step_size=plain_step)
-        pruned = [state.objective for state in rounds[: -plain.n_iter]]
+        runs = [hard_ridge_pursuit(problem, 8, 1e-2, step_size=step) for step in plain_steps]
+        plain = np.concatenate([run.objective for run in runs])
+        pruned = [state.objective for state in rounds[: -len(plain)]]
         assert len(pruned) > 1
         np.testing.assert_allclose(pruned[1:], onward.objective, rtol=1e-10)
-        assert [state.objective for state in rounds[-plain.n_iter :]] == plain.objective.tolist()
+        assert [state.objective for state in rounds[-len(plain) :]] == plain.tolist()
 
 
 # --- Stopping ---
@@ -341,7 +346,7 @@ def test_a_fit_that_recomputes_its_features_is_the_same(monkeypatch):
     stored = HARFERegressor(**options).fit(data.X, data.y)
     homes = []
 
-    def recomputed(*parts, largest_support, memory_budget, **options):
+    def recomputed(*parts, largest_support, memory_budget, working_numbers, **options):
         homes.append(largest_support)
         return RecomputedProblem(*parts, **options)
 

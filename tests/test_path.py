@@ -10,7 +10,7 @@ from harfe import path as module
 from harfe.homes import RecomputedProblem, StoredProblem
 from harfe.law import FeatureLaw
 from harfe.machine import one_blas_thread
-from harfe.path import find_core, largest_system, prune_for_all, pruned_start, sparsity_path
+from harfe.path import find_core, largest_system, prune_for_all, sparsity_path
 
 every_home = pytest.mark.parametrize("home", [StoredProblem, RecomputedProblem])
 both_types = pytest.mark.parametrize("dtype", [float, complex])
@@ -410,15 +410,6 @@ def test_the_reduced_problem_is_that_of_its_support(dtype, rows, wanted):
     np.testing.assert_array_equal(fewer.support, reduced.support[places])
     for part in (reduced, fewer):
         check_close(part.solve(1e-2), dense_ridge(A[:, part.support], y, 1e-2))
-
-
-@pytest.mark.parametrize("s", [1, 20, 150])
-def test_the_pruned_start_is_the_end_of_the_path(s):
-    problem, *_ = instance(StoredProblem, targets=2)
-    S, c = pruned_start(problem, s, 1e-2)
-    level = sparsity_path(problem, 1e-2, n_nonzero_coefs=s).levels[-1]
-    np.testing.assert_array_equal(S, level.support)
-    np.testing.assert_array_equal(c, level.coef)
 
 
 @pytest.mark.parametrize(

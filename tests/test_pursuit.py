@@ -659,7 +659,8 @@ FINITE = " must be a finite number >= 0, e.g. "
         ],
         (
             {"init": "graded?"},
-            "init='graded?' is not known; pass 'zero', 'graded' or an array of 40 coefficients",
+            "init='graded?' is not known; pass 'zero', 'graded', 'swapped' or an array of 40 "
+            "coefficients",
         ),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",

@@ -60,8 +60,8 @@ class FitProgress:
         self._round = self._context.subcontext(task_name="round")
         self._round.call_on_fit_task_begin(**self._task)
 
-    def end_round(self, attributes: Callable[[], Mapping[str, Any]]) -> bool:
-        """Close a round; `attributes` makes the fitted attributes of a model of this round."""
+    def end_round(self, attributes: Callable[[], Mapping[str, Any]] | None) -> bool:
+        """Close a round; `attributes` makes the fitted attributes of a model, if there is one."""
         if self._context is None:  # pragma: no cover
             return False
         stop = self._round.call_on_fit_task_end(**self._task, reconstruction_attributes=attributes)

@@ -25,10 +25,11 @@ def make_folds(
     y: NDArray[Any],
     seed: int,
     *,
+    counted: NDArray[np.bool_] | None = None,
     groups: Any = None,
     repeats: int = 1,
 ) -> list[Fold]:
-    """Rows of every fold as (training rows, held-out rows).
+    """Rows of every fold as (training rows, held-out rows), numbered among those that count.
 
     Parameters
     ----------
@@ -40,31 +41,37 @@ def make_folds(
     X, y : arrays
     seed : int
         Of the shuffle.
+    counted : array of shape (rows,), optional
+        Rows of positive weight. Splitters and pairs of rows speak of all rows; the others are left
+        out afterwards. A number of folds cuts those that count.
     groups : array of shape (rows,), optional
     repeats : int, default=1
         How often a number of folds is cut anew.
     """
+    if counted is None:
+        counted = np.ones(len(X), dtype=bool)
     if is_whole(cv):
+        X, y, groups = X[counted], y[counted], None if groups is None else groups[counted]
+        counted = np.ones(len(X), dtype=bool)
         if cv < 2:
             raise ValueError(f"{name}={cv!r} must be at least 2 folds, e.g. {name}=5")
         if groups is None:
             return _shuffled(X, y, int(cv), seed, repeats)
         cv = GroupKFold(int(cv))
-    elif not hasattr(cv, "split") and (isinstance(cv, str) or not hasattr(cv, "__iter__")):
+    elif isinstance(cv, str) or not (hasattr(cv, "split") or hasattr(cv, "__iter__")):
         raise ValueError(
             f"{name}={cv!r} must be a number of folds, a splitter of scikit-learn or a list of "
             f"(training rows, held-out rows), e.g. {name}=5"
         )
     splits = check_cv(cv).split(X, y if y.dtype.kind != "c" else None, groups)
-    folds = [_as_rows(name, train, test, len(X)) for train, test in splits]
+    folds = [_as_rows(name, train, test, counted) for train, test in splits]
     if not folds:
         raise ValueError(f"{name}={cv!r} makes no folds; pass e.g. {name}=5")
     return folds
 
 
-def _as_rows(name: str, train: Any, test: Any, n: int) -> Fold:
-    rows = np.arange(n)
-    train, test = rows[np.asarray(train)], rows[np.asarray(test)]
+def _as_rows(name: str, train: Any, test: Any, counted: NDArray[np.bool_]) -> Fold:
+    train, test = (_numbered(name, rows, counted) for rows in (train, test))
     if len(train) < 2 or not len(test):
         raise ValueError(
             f"{name} makes a fold with {len(train)} training and {len(test)} held-out rows; "
@@ -73,13 +80,28 @@ def _as_rows(name: str, train: Any, test: Any, n: int) -> Fold:
     return train, test
 
 
+def _numbered(name: str, rows: Any, counted: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Rows as numbers among those that count; masks and negative numbers are understood."""
+    rows = np.asarray(rows)
+    if not rows.size:
+        rows = rows.astype(np.intp)
+    try:
+        rows = np.arange(len(counted))[rows]
+    except IndexError as error:
+        raise ValueError(
+            f"{name} names rows that are not there ({error}); X has {len(counted)} rows"
+        ) from error
+    place = np.cumsum(counted) - 1
+    numbered: NDArray[np.intp] = place[rows[counted[rows]]]
+    return numbered
+
+
 def _shuffled(
     X: NDArray[np.float64], y: NDArray[Any], n_splits: int, seed: int, repeats: int
 ) -> list[Fold]:
     y = y.reshape(len(y), -1)
     parts = [y.real, y.imag] if y.dtype.kind == "c" else [y]
-    # Adding zero makes -0.0 the same row as 0.0.
-    table = np.ascontiguousarray(np.hstack([X, *parts]) + 0.0)
+    table = np.hstack([X, *parts])
     _, group = np.unique(table, axis=0, return_inverse=True)
     group = group.ravel()
     n_groups = int(group.max()) + 1

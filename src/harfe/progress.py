@@ -21,12 +21,10 @@ class SearchProgress:
     """Tells callbacks and the user how the search is going."""
 
     def __init__(
-        self, estimator: Any, race: Race, sample_weight: Any, y: NDArray[Any], verbose: bool
+        self, estimator: Any, race: Race, X: Any, y: NDArray[Any], sample_weight: Any, verbose: bool
     ) -> None:
         planned = len(race.recipes) * len(race.folds)
-        self._progress = FitProgress(
-            estimator, race.data.X, y, sample_weight, max_rounds=max(planned, 1)
-        )
+        self._progress = FitProgress(estimator, X, y, sample_weight, max_rounds=max(planned, 1))
         self._verbose = verbose
         self._started = self._told = time.monotonic()
         self._pools = estimator.pools_
@@ -42,7 +40,7 @@ class SearchProgress:
             line = f"harfe: {done} of {planned} folds, {self._best(race)}, {left:.0f} s left"
             sys.stderr.write(f"\r{line:<{_WIDTH}}" if terminal else line + "\n")
             sys.stderr.flush()
-        return self._progress.end_round(dict)
+        return self._progress.end_round(None)
 
     def _best(self, race: Race) -> str:
         scores = {p: np.nanmax(race.mean_scores(p)) for p in {p for p, _ in race.errors}}

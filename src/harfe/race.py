@@ -40,6 +40,22 @@ class Data:
     y: NDArray[Any]
     weights: NDArray[np.float64]
 
+    def errors(self, predictions: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Weighted mean square of predictions (rows, models, targets) for these rows.
+
+        Several targets are taken in units of their deviation and averaged.
+        """
+        unit = np.ones(1)
+        if self.y.shape[1] > 1:
+            share = self.weights / self.weights.sum()
+            unit = np.sqrt(share @ np.abs(self.y - share @ self.y) ** 2)
+            unit = np.where(unit > 0, unit, 1.0)
+        squares = np.abs((self.y[rows, None, :] - predictions) / unit) ** 2
+        errors: NDArray[np.float64] = np.average(
+            squares.mean(axis=2), axis=0, weights=self.weights[rows]
+        )
+        return errors
+
 
 def errors_on_fold(
     recipe: Recipe,
@@ -61,14 +77,12 @@ def errors_on_fold(
         posed = recipe.pose(X, y, weights, drawn, graded=True)
         core = posed.find_core(max(sizes))
         held_out = posed.scaled_features(core.support, data.X[test])
-        unit = data.y.std(axis=0) if data.y.shape[1] > 1 else np.ones(1)
-        unit = np.where(unit > 0, unit, 1.0)
         coef = prune_for_all(core, alphas, sizes)
-        cells = np.moveaxis(coef, 2, 0).reshape(len(core.support), -1)
-        values = (held_out @ cells).reshape(len(test), -1, data.y.shape[1])
+        n_cells, T = len(sizes) * len(alphas), data.y.shape[1]
+        cells = np.moveaxis(coef, 2, 0).reshape(len(core.support), n_cells * T)
+        values = (held_out @ cells).reshape(len(test), n_cells, T)
         predictions = posed.to_targets(values)
-        squares = np.abs((data.y[test, None, :] - predictions) / unit) ** 2
-        errors = np.average(squares.mean(axis=2), axis=0, weights=data.weights[test])
+        errors = data.errors(predictions, test)
         scores = -errors
         if scoring is not None:
             scores = np.array([scoring(predictions[:, k], test) for k in range(len(errors))])
@@ -111,11 +125,11 @@ class Race:
         stages = list(self._stages())
         done = 0
         for number, (folds, kept) in enumerate(stages):
-            alive = self._best(alive, kept)
+            alive = self._best(alive, kept, folds.start)
             tasks = [(p, f) for f in folds for p in alive if (p, f) not in self.errors]
             later = sum(len(f) * min(k, len(alive)) for f, k in stages[number + 1 :])
             for start in range(0, len(tasks), workers):
-                if self.errors and time.monotonic() > deadline:
+                if done and time.monotonic() > deadline:
                     return False
                 chunk = tasks[start : start + workers]
                 self._run_chunk(chunk, workers)
@@ -161,20 +175,17 @@ class Race:
         yield range(first, n), max(3, math.ceil(P / 3))
         yield range(n, len(self.folds)), max(2, math.ceil(P / 8))
 
-    def _best(self, alive: list[int], kept: int) -> list[int]:
-        """The pools in front, by their best cell over the folds done."""
+    def _best(self, alive: list[int], kept: int, n_folds: int) -> list[int]:
+        """The pools in front, by their best cell over the first folds, which all have run."""
         if len(alive) <= kept:
             return alive
-        best = {p: np.nanmax(self.mean_scores(p)) for p in alive}
+        best = {p: np.nanmax(self.mean_scores(p, n_folds)) for p in alive}
         return sorted(sorted(alive, key=lambda p: -best[p])[:kept])
 
-    def n_folds_of(self, p: int) -> int:
-        """On how many folds a pool was run."""
-        return sum(q == p for q, _ in self.errors)
-
-    def mean_scores(self, p: int) -> NDArray[np.float64]:
-        """Mean score of every cell over the folds done."""
-        scores = [table[1] for (q, _), table in self.errors.items() if q == p]
+    def mean_scores(self, p: int, n_folds: int | None = None) -> NDArray[np.float64]:
+        """Mean score of every cell over the folds done, or over the first of them."""
+        last = len(self.folds) if n_folds is None else n_folds
+        scores = [table[1] for (q, f), table in self.errors.items() if q == p and f < last]
         mean: NDArray[np.float64] = np.mean(scores, axis=0)
         return mean
 

@@ -111,7 +111,7 @@ class Recipe:
         units = measure_units(X, weights, self.input_scale)
         pool = (self.draw() if drawn is None else drawn).in_user_units(units)
         if graded is None:
-            graded = isinstance(self.init, str) and self.init == "graded"
+            graded = isinstance(self.init, str) and self.init != "zero"
         size = (len(y), len(pool), self.n_nonzero_coefs)
         problem = make_problem(
             pool,

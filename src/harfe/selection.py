@@ -18,10 +18,10 @@ from harfe.candidates import (
     candidate_sizes,
 )
 from harfe.checks import check_inputs, check_targets, check_weights
-from harfe.estimator import check_scales, memory_bytes, pool_size
-from harfe.expansion import Expansion
+from harfe.estimator import HARFERegressor, check_scales, memory_bytes, pool_size
 from harfe.features import law_of, seed_of
 from harfe.fitted import ExpansionRegressor
+from harfe.fold_fits import fit_without, recipe_of
 from harfe.folds import Fold, make_folds
 from harfe.machine import one_blas_thread
 from harfe.progress import SearchProgress
@@ -29,7 +29,7 @@ from harfe.pursuit import check_settings
 from harfe.race import Choice, Data, Race, choose, results_of, task_keys
 from harfe.recipe import Recipe
 from harfe.scoring import make_scoring
-from harfe.uncertainty import Posterior, Uncertainty
+from harfe.uncertainty import Uncertainty
 
 SELECTIONS = ("best", "one_se")
 
@@ -96,7 +96,8 @@ input_scale, input_clip, column_scale, memory_budget
     n_nonzero_coefs_ : int
         The choice.
     best_params_ : dict
-        The choice as parameters of :class:`HARFERegressor`, which fits the same model with them.
+        The choice, and what else was set, as parameters of :class:`HARFERegressor`, which fits the
+        same model with them and the same `random_state`.
     best_score_ : float
         Mean score of the choice over the folds.
     cv_results_ : dict of arrays, one entry a candidate
@@ -214,13 +215,12 @@ n_iter_, history_, stop_reason_, law_, seed_, uncertainty_, n_features_in_, feat
         y = check_targets(y, len(X))
         weights = check_weights(sample_weight, X)
         counted = weights > 0
-        if groups is not None:
-            groups = _counted_groups(groups, counted)
-        X, y, weights = X[counted], y[counted], weights[counted]
-        data = Data(X, y.reshape(len(y), -1), weights)
         self._check()
         recipe = self._recipe(weights.sum())
-        folds, n_first = self._folds(X, y, weights.sum(), groups, recipe.seed)
+        folds, n_first = self._folds(X, y, weights, groups, recipe.seed)
+        every_X, every_y = X, y
+        X, y, weights = X[counted], y[counted], weights[counted]
+        data = Data(X, y.reshape(len(y), -1), weights)
         race = self._race(recipe, data, folds, n_first, y.ndim)
         earlier = getattr(self, "_finished", {}) if self.warm_start else {}
         keys = task_keys(race)
@@ -228,17 +228,18 @@ n_iter_, history_, stop_reason_, law_, seed_, uncertainty_, n_features_in_, feat
             {task: earlier[key] for task, key in keys.items() if key in earlier},
         )
         max_time = np.inf if self.max_time is None else float(self.max_time)
-        monitor = SearchProgress(self, race, sample_weight, y, self.verbose)
+        monitor = SearchProgress(self, race, every_X, every_y, sample_weight, self.verbose)
         self.search_complete_ = race.run(self.n_jobs, started + max_time, monitor.after_task)
         self._finished = {keys[task]: table for task, table in race.errors.items()}
-        choice = self._report(race)
-        final = self._chosen(race, choice)
+        choice = choose(race.table()[1], race.sizes, self.selection)
+        final = recipe_of(race, choice)
+        self._report(race, final, choice)
         with one_blas_thread():
             fit = final.fit(X, y, weights)
             self.uncertainty_ = Uncertainty.calibrated(
                 fit.posterior(final.alpha),
                 folds[:n_first],
-                lambda k, train: self._fit_without(race, choice, k, n_first, y, train),
+                lambda fold, _: fit_without(race, y, self.selection, fold),
                 X,
                 y,
                 weights,
@@ -289,15 +290,27 @@ n_iter_, history_, stop_reason_, law_, seed_, uncertainty_, n_features_in_, feat
         return law_of(self, self.n_features_in_, order=order, scale=scale)
 
     def _folds(
-        self, X: NDArray[np.float64], y: NDArray[Any], total: float, groups: Any, seed: int
+        self,
+        X: NDArray[np.float64],
+        y: NDArray[Any],
+        weights: NDArray[np.float64],
+        groups: Any,
+        seed: int,
     ) -> tuple[list[Fold], int]:
         """All folds, and how many of them cover the rows once."""
-        if self.cv is not None:
-            folds = make_folds("cv", self.cv, X, y, seed, groups=groups)
-            return folds, len(folds)
-        repeats = _REPEATS if total < _FEW_ROWS and groups is None else 1
-        n_splits = _N_SPLITS if groups is None else min(_N_SPLITS, len(np.unique(groups)))
-        folds = make_folds("cv", n_splits, X, y, seed, groups=groups, repeats=repeats)
+        counted = weights > 0
+        n_splits, repeats = _N_SPLITS, 1
+        if groups is None:
+            repeats = _REPEATS if weights.sum() < _FEW_ROWS else 1
+        else:
+            groups = _check_groups(groups, counted)
+            n_splits = min(n_splits, len(np.unique(groups[counted])))
+        cv = self.cv
+        if cv is None:
+            cv = n_splits
+        else:
+            repeats = 1
+        folds = make_folds("cv", cv, X, y, seed, counted=counted, groups=groups, repeats=repeats)
         return folds, len(folds) // repeats
 
     def _race(
@@ -307,11 +320,15 @@ n_iter_, history_, stop_reason_, law_, seed_, uncertainty_, n_features_in_, feat
         d = self.n_features_in_
         self.pools_, recipes = [], []
         laws = set()
+        if self.variable_weights is not None:
+            d = min(d, np.count_nonzero(self.variable_weights))
         for order in candidate_orders(self.orders, d):
             for scale in candidate_scales(self.scales):
                 law = self._law(order, scale)
-                if law not in laws:  # a constraint may cap different orders alike
-                    laws.add(law)
+                # A constraint may cap different orders alike: the same features in other words.
+                same = replace(law, orders=tuple(dict.fromkeys(law.orders)))
+                if same not in laws:
+                    laws.add(same)
                     self.pools_.append((order, scale))
                     recipes.append(replace(recipe, law=law))
         lightest = min(data.weights[train].sum() for train, _ in folds)
@@ -322,57 +339,35 @@ n_iter_, history_, stop_reason_, law_, seed_, uncertainty_, n_features_in_, feat
             recipes, self.sizes_.tolist(), self.alphas_.tolist(), data, folds, n_first, scoring
         )
 
-    def _report(self, race: Race) -> Choice:
-        """Fill the attributes that tell of the search, and choose."""
-        errors, scores = race.table()
-        self.mse_path_ = errors
-        choice = choose(scores, race.sizes, self.selection)
+    def _report(self, race: Race, final: Recipe, choice: Choice) -> None:
+        """Fill the attributes that tell of the search."""
+        self.mse_path_, scores = race.table()
         self.order_, self.scale_ = self.pools_[choice.pool]
-        self.alpha_ = float(self.alphas_[choice.alpha])
+        self.alpha_ = final.alpha
         self.best_score_ = choice.score
         self.n_splits_ = len(race.folds)
         self.cv_results_ = results_of(self.pools_, self.sizes_, self.alphas_, scores)
+        plain = HARFERegressor().get_params()
         self.best_params_ = {
-            "n_components": race.recipes[0].n_components,
-            "n_nonzero_coefs": race.sizes[choice.size],
+            name: value
+            for name, value in self.get_params().items()
+            if name in plain and value is not plain[name] and name != "random_state"
+        } | {
+            "n_components": final.n_components,
+            "n_nonzero_coefs": final.n_nonzero_coefs,
             "order": self.order_,
             "scale": self.scale_,
             "alpha": self.alpha_,
-            "init": "graded",
+            "init": final.init,
         }
-        return choice
-
-    def _chosen(self, race: Race, choice: Choice) -> Recipe:
-        return replace(
-            race.recipes[choice.pool],
-            n_nonzero_coefs=race.sizes[choice.size],
-            alpha=race.alphas[choice.alpha],
-        )
-
-    def _fit_without(
-        self,
-        race: Race,
-        choice: Choice,
-        held_out: int,
-        n_first: int,
-        y: NDArray[Any],
-        train: NDArray[np.intp],
-    ) -> tuple[Expansion, Posterior]:
-        """Fit without one fold, with the settings that the other folds choose."""
-        scores = race.table()[1]
-        run = np.isfinite(scores).any(axis=(0, 1, 2))
-        others = [k for k in range(n_first) if k != held_out and run[k]]
-        if others:  # else time ran out after a single fold
-            choice = choose(scores[..., others], race.sizes, self.selection)
-        recipe = self._chosen(race, choice)
-        fit = recipe.fit(race.data.X[train], y[train], race.data.weights[train])
-        return fit.expansion, fit.posterior(recipe.alpha)
 
 
-def _counted_groups(groups: Any, counted: NDArray[np.bool_]) -> NDArray[Any]:
+def _check_groups(groups: Any, counted: NDArray[np.bool_]) -> NDArray[Any]:
     groups = np.asarray(groups)
     if groups.shape != counted.shape:
         raise ValueError(
             f"groups has shape {groups.shape}, expected {counted.shape}: one for each row of X"
         )
-    return groups[counted]
+    if len(np.unique(groups[counted])) < 2:
+        raise ValueError("groups holds a single group; at least 2 are needed to hold one out")
+    return groups

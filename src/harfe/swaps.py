@@ -3,8 +3,9 @@
     minimise over S with |S| = s   min over c on S   (1/M) Σ_k w_k |y_k - (A c)_k|² + α‖c‖²
 
 Out goes the feature whose loss raises the objective least, |c_j|²/H_jj with
-H = (A_S*A_S/M + α)⁻¹; in comes the one that then lowers it most, |r_i|²/d_i with r_i its correlation
-with the residual and d_i what is left of its power (with α) beside the others. Both are exact.
+H = (A_S*A_S/M + α)⁻¹; in comes the one that then lowers it most, |r_i|²/d_i with r_i its
+correlation with the residual and d_i what is left of its power (with α) beside the others. Both are
+exact.
 """
 
 from __future__ import annotations

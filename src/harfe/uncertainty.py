@@ -29,6 +29,13 @@ from harfe.problem import Problem
 
 _ROW_BLOCK = 2048
 
+# A posterior much wider than the noise says that nothing is known, not how much: residuals divided
+# by it would vanish, and intervals elsewhere with them.
+_LARGEST_LEVERAGE = 10.0
+
+# What the product of a level and a number of residuals may be off by.
+_ROUNDING = 1e-12
+
 # The Gram matrix of a support may be singular; with this share of its mean diagonal it is not.
 _SMALLEST_SHIFT = 1e-10
 
@@ -120,8 +127,7 @@ class Uncertainty:
         for number, (train, held_out) in enumerate(folds):
             expansion, fold_posterior = fit_without(number, train)
             residual = np.abs(y[held_out] - expansion.predict(X[held_out]))
-            h = fold_posterior.leverage(X[held_out])
-            sizes.append(residual / np.sqrt(1 + h)[:, None])
+            sizes.append(residual / _widening(fold_posterior, X[held_out]))
             counts.append(np.repeat(weights[held_out, None], y.shape[1], axis=1))
         scores, count = np.concatenate(sizes), np.concatenate(counts)
         noise = np.sum(count * scores**2, axis=0) / np.sum(count, axis=0)
@@ -135,19 +141,25 @@ class Uncertainty:
 
     def std(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Standard deviation of a new observation at the rows of X, shape (rows, targets)."""
-        return np.sqrt((1 + self.posterior.leverage(X))[:, None] * self.noise)
+        return _widening(self.posterior, X) * np.sqrt(self.noise)
 
     def half_width(self, X: NDArray[np.float64], level: float) -> NDArray[np.float64]:
         """Half the width of intervals that hold a new observation with probability `level`."""
         total = np.cumsum(self.weights, axis=0)
         # The new observation is one more of its kind, and may be the largest.
-        wanted = level * (total[-1] + 1)
+        wanted = level * (total[-1] + 1) * (1 - _ROUNDING)
         if np.any(wanted > total[-1]):
-            needed = int(np.ceil(level / (1 - level)))
+            needed = int(np.ceil(level / (1 - level) * (1 - _ROUNDING)))
             raise ValueError(
-                f"interval={level!r} needs at least {needed} out-of-fold residuals, and there are "
-                f"{len(self.scores)}; pass a lower level"
+                f"interval={level!r} needs out-of-fold residuals of weight {needed} or more, and "
+                f"theirs is {total[-1].min():.6g}; pass a lower level"
             )
         place = [int(np.searchsorted(total[:, t], wanted[t])) for t in range(len(self.noise))]
         quantile = self.scores[place, np.arange(len(self.noise))]
-        return np.sqrt(1 + self.posterior.leverage(X))[:, None] * quantile
+        return _widening(self.posterior, X) * quantile
+
+
+def _widening(posterior: Posterior, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """√(1 + h) at the rows of X, as a column."""
+    h = np.minimum(posterior.leverage(X), _LARGEST_LEVERAGE)
+    return np.sqrt(1 + h)[:, None]
