@@ -41,6 +41,10 @@ CHANGES: list[dict[str, object]] = [
     {"weights": "uniform"},
     {"bias": "uniform"},
     {"input_scale": "robust"},
+    {"input_clip": None},
+    {"input_clip": 3.0},
+    {"init": "graded"},
+    {"init": "swapped"},
     {"step_size": 0.1},
     {"n_components": 2000},
 ]

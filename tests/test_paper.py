@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harfe import hard_ridge_pursuit
 from harfe.datasets import load_real
 from harfe.metrics import mean_squared_error
 
@@ -58,3 +59,22 @@ def test_algorithm_1_reproduces_friedman_3_in_both_column_scales(label):
     ]
     # The two settings differ by a third; twenty seeds leave a standard error of 6 %.
     assert np.mean(errors) == pytest.approx(prototype[2], rel=0.12)
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"), [("ratio", 0.9), ("friedman1", 0.5), ("friedman3", 0.8)]
+)
+def test_the_graded_start_is_below_algorithm_1(name, limit):
+    objective = script("objective")
+    X, y = objective.instances()[name]
+    ratios = []
+    for centred in (True, False):
+        problem, _ = objective.pose(X, y, centred)
+        for alpha in (1e-2, 1e-4):
+            plain = hard_ridge_pursuit(problem, 20, alpha).lowest
+            ratios.append(hard_ridge_pursuit(problem, 20, alpha, init="graded").lowest / plain)
+    assert max(ratios) <= 1
+    # About what the whole standard set has at s = 20 for each of these; the set's mean is lower.
+    assert (
+        np.exp(np.mean(np.log(ratios))) < {"ratio": 0.9, "friedman1": 0.5, "friedman3": 0.8}[name]
+    )

@@ -1,6 +1,6 @@
 """Draw the picture of the README: ``python docs/figures/friedman.py`` (needs harfe[plot]).
 
-Friedman's first function in 20 inputs of which 5 matter, 500 noisy rows, no settings: all are chosen by
+Friedman's first function in 20 inputs of which 5 matter, 500 noisy rows; every setting is chosen by
 cross-validation.
 """
 
