@@ -39,20 +39,17 @@ TEST_STEPS = [
     "NUMBA_DISABLE_JIT=1 coverage run --append -m pytest tests/test_kernels.py",
     "coverage report --fail-under=95",
 ]
+STUDIES = ["experiments list"]
 # Each command: its line in --help, the extras of pyproject.toml it needs, and its steps, which
 # `python -m` runs in turn until one fails (NAME=value in front sets an environment variable).
 COMMANDS = {
     "demo": ("see harfe at work on a small example", [], ["harfe._demo"]),
     "test": ("all tests and the coverage gate; test ARGS: pytest ARGS", ["test"], TEST_STEPS),
-    "experiments": (
-        "our studies; experiments ARGS: list, run accuracy, show accuracy",
-        ["plot"],
-        ["experiments list"],
-    ),
+    "study": ("our studies; study ARGS: list, run accuracy, show accuracy", ["plot"], STUDIES),
     "lint": ("check style and types", ["lint"], ["ruff check", "ruff format --check", "mypy"]),
 }
 # The step that takes the user's arguments, and is then the only one run.
-STEP_WITH_ARGUMENTS = {"test": "pytest", "experiments": "experiments"}
+STEP_WITH_ARGUMENTS = {"test": "pytest", "study": "experiments"}
 
 
 def check_python():
