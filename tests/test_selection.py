@@ -1054,3 +1054,8 @@ def test_impossible_settings_are_refused_before_any_work(friedman, monkeypatch, 
 def test_groups_of_another_length_are_refused(friedman, groups):
     with pytest.raises(ValueError, match=r"groups has shape .*\(80,\)"):
         HARFERegressorCV(**SMALL).fit(friedman.X, friedman.y, groups=groups)
+
+
+def test_a_single_group_is_refused(friedman):
+    with pytest.raises(ValueError, match="groups holds a single group"):
+        HARFERegressorCV(**SMALL).fit(friedman.X, friedman.y, groups=np.ones(len(friedman.y)))

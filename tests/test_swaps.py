@@ -101,3 +101,11 @@ def test_swapped_is_below_graded_where_that_stalls():
         for init in ("zero", "graded", "swapped")
     }
     assert lowest["swapped"] < 0.95 * lowest["graded"] < 0.95 * lowest["zero"]
+
+
+def test_a_single_feature_is_exchanged_for_the_best_of_all():
+    for seed in range(5):
+        A, y = instance(seed)
+        values = [dense_objective(A, y, [j], 1e-2) for j in range(12)]
+        end = exchange(StoredProblem.from_matrix(A, y), np.array([11]), np.arange(12), 1e-2)
+        assert end.tolist() == [int(np.argmin(values))]
