@@ -71,9 +71,10 @@ class Posterior:
 
     def leverage(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Variance h of the fitted function at the rows of X, in units of the noise's."""
-        out = np.empty(len(X))
+        out = np.zeros(len(X))
         with one_blas_thread():
-            for rows in blocks(len(X), _ROW_BLOCK):
+            # Older LAPACK wrappers refuse an empty triangle, which a constant model has.
+            for rows in blocks(len(X) if len(self.factor) else 0, _ROW_BLOCK):
                 a = (self.expansion.evaluate_features(X[rows]) - self.mean) / self.scale
                 half = sla.solve_triangular(self.factor, a.conj().T, lower=True, check_finite=False)
                 out[rows] = np.sum(np.abs(half) ** 2, axis=0)
