@@ -41,3 +41,14 @@ def estimator_checks(estimator):
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.rpartition("RESULTS")[2])
+
+
+def correlated(seed, m=120, N=200, s=5, noise=0.01, rho=0.9):
+    """Neighbouring columns correlate by rho; s of them, far apart, make y."""
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(m, N))
+    for j in range(1, N):
+        A[:, j] = rho * A[:, j - 1] + np.sqrt(1 - rho**2) * A[:, j]
+    S = np.sort(rng.choice(N // 10, s, replace=False)) * 10 + 4
+    y = A[:, S] @ (rng.choice([-1, 1], s) * rng.uniform(1, 2, s)) + noise * rng.normal(size=m)
+    return A, y, S

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shared import correlated
 
 from harfe import HARFERegressor, datasets, recipe
 from harfe.homes import RecomputedProblem, StoredProblem
@@ -22,17 +23,6 @@ def noisy(seed=0, rows=30, features=60, targets=1, dtype=float):
     rng = np.random.default_rng(seed)
     A, y = draw(rng, (rows, features), dtype), draw(rng, (rows, targets), dtype)
     return StoredProblem.from_matrix(A, y)
-
-
-def correlated(seed, m=120, N=200, s=5, noise=0.01, rho=0.9):
-    """Neighbouring columns correlate by rho; s of them, far apart, make y."""
-    rng = np.random.default_rng(seed)
-    A = rng.normal(size=(m, N))
-    for j in range(1, N):
-        A[:, j] = rho * A[:, j - 1] + np.sqrt(1 - rho**2) * A[:, j]
-    S = np.sort(rng.choice(N // 10, s, replace=False)) * 10 + 4
-    y = A[:, S] @ (rng.choice([-1, 1], s) * rng.uniform(1, 2, s)) + noise * rng.normal(size=m)
-    return A, y, S
 
 
 def dense_objective(A, y, c, alpha):

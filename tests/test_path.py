@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from shared import correlated
 from sklearn.linear_model import Ridge
 
 from harfe import path as module
@@ -97,17 +98,6 @@ def check_close(actual, expected, tolerance=1e-9):
     np.testing.assert_allclose(
         actual, expected, rtol=0, atol=tolerance * np.abs(expected).max(initial=0.0)
     )
-
-
-def correlated(seed, m=120, N=200, s=5, noise=0.01, rho=0.9):
-    """Neighbouring columns correlate by rho; s of them, far apart, make y."""
-    rng = np.random.default_rng(seed)
-    A = rng.normal(size=(m, N))
-    for j in range(1, N):
-        A[:, j] = rho * A[:, j - 1] + np.sqrt(1 - rho**2) * A[:, j]
-    S = np.sort(rng.choice(N // 10, s, replace=False)) * 10 + 4
-    y = A[:, S] @ (rng.choice([-1, 1], s) * rng.uniform(1, 2, s)) + noise * rng.normal(size=m)
-    return A, y, S
 
 
 # --- Every level ---

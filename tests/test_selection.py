@@ -47,7 +47,7 @@ def choice(model):
     return model.order_, model.scale_, model.n_nonzero_coefs_, model.alpha_
 
 
-def same_search(a, b, **tolerance):
+def check_same_search(a, b, **tolerance):
     assert choice(a) == choice(b)
     assert a.pools_ == b.pools_
     compare = np.testing.assert_allclose if tolerance else np.testing.assert_array_equal
@@ -72,9 +72,9 @@ def test_parameters_are_not_changed_and_clone_and_pickle_agree(friedman, fitted)
     assert again.get_params() == HARFERegressorCV(**SMALL).get_params()
     again.fit(friedman.X, friedman.y)
     assert again.get_params() == fitted.get_params()
-    same_search(again, fitted)
+    check_same_search(again, fitted)
     thawed = pickle.loads(pickle.dumps(fitted))
-    same_search(thawed, fitted)
+    check_same_search(thawed, fitted)
     for model in (again, thawed):
         np.testing.assert_array_equal(model.predict(friedman.X), fitted.predict(friedman.X))
         for a, b in zip(
@@ -119,7 +119,7 @@ def test_weights_and_groups_are_routed(friedman):
         pipeline.fit(friedman.X, friedman.y, sample_weight=weights, groups=groups)
     direct = HARFERegressorCV(**TINY, cv=3)
     direct.fit(friedman.X, friedman.y, sample_weight=weights, groups=groups)
-    same_search(pipeline[-1], direct)
+    check_same_search(pipeline[-1], direct)
 
 
 # --- the table of errors -------------------------------------------------------------------------
@@ -361,7 +361,7 @@ def test_folds_are_repeated_for_few_rows_by_weight(friedman):
 
 def test_the_same_bits_for_any_number_of_jobs(friedman, fitted):
     parallel = HARFERegressorCV(**SMALL, n_jobs=2).fit(friedman.X, friedman.y)
-    same_search(parallel, fitted)
+    check_same_search(parallel, fitted)
     np.testing.assert_array_equal(parallel.coef_, fitted.coef_)
     scored = [
         HARFERegressorCV(**TINY, cv=2, scoring=minus_cubes, n_jobs=n).fit(friedman.X, friedman.y)
@@ -374,7 +374,7 @@ def test_the_same_bits_for_any_number_of_threads(friedman, on_threads):
     one, two = (
         on_threads(n, lambda: HARFERegressorCV(**SMALL).fit(friedman.X, friedman.y)) for n in (1, 2)
     )
-    same_search(one, two)
+    check_same_search(one, two)
     np.testing.assert_array_equal(one.coef_, two.coef_)
     np.testing.assert_array_equal(one.uncertainty_.scores, two.uncertainty_.scores)
 
@@ -382,7 +382,7 @@ def test_the_same_bits_for_any_number_of_threads(friedman, on_threads):
 def test_the_order_of_the_rows_does_not_matter(friedman, fitted):
     shuffled = np.random.default_rng(3).permutation(80)
     other = HARFERegressorCV(**SMALL).fit(friedman.X[shuffled], friedman.y[shuffled])
-    same_search(other, fitted, rtol=1e-6)
+    check_same_search(other, fitted, rtol=1e-6)
     np.testing.assert_allclose(other.predict(friedman.X), fitted.predict(friedman.X), rtol=1e-6)
 
 
@@ -413,7 +413,7 @@ def test_a_row_of_weight_two_is_the_row_twice(friedman, targets, scoring):
     copies = np.repeat(np.arange(80), weights)
     weighted = HARFERegressorCV(**SMALL, scoring=scoring).fit(X, y, sample_weight=weights)
     copied = HARFERegressorCV(**SMALL, scoring=scoring).fit(X[copies], y[copies])
-    same_search(weighted, copied, rtol=1e-6)
+    check_same_search(weighted, copied, rtol=1e-6)
     assert weighted.best_score_ == pytest.approx(copied.best_score_, rel=1e-6)
     np.testing.assert_allclose(weighted.coef_, copied.coef_, rtol=1e-6, atol=1e-8)
     for level in (0.5, 0.9):
@@ -446,7 +446,7 @@ def test_folds_name_the_rows_that_were_passed_also_if_some_do_not_count(friedman
     whole = HARFERegressorCV(**TINY, cv=cv)
     whole.fit(friedman.X, friedman.y, sample_weight=weights)
     some = HARFERegressorCV(**TINY, cv=cv_counted).fit(friedman.X[counted], friedman.y[counted])
-    same_search(whole, some)
+    check_same_search(whole, some)
 
 
 # --- folds ---------------------------------------------------------------------------------------
@@ -508,7 +508,9 @@ def test_pairs_of_rows_may_come_from_a_generator(friedman):
     splitter = KFold(3, shuffle=True, random_state=0)
     from_pairs = HARFERegressorCV(**TINY, cv=splitter.split(friedman.X))
     from_splitter = HARFERegressorCV(**TINY, cv=splitter)
-    same_search(from_pairs.fit(friedman.X, friedman.y), from_splitter.fit(friedman.X, friedman.y))
+    check_same_search(
+        from_pairs.fit(friedman.X, friedman.y), from_splitter.fit(friedman.X, friedman.y)
+    )
 
 
 def test_a_single_held_out_part_is_enough(friedman):
@@ -571,7 +573,7 @@ def test_scores_are_those_of_the_metric(friedman, scoring, metric, weighted):
 def test_the_squared_error_by_name_is_the_default(friedman, fitted):
     named = HARFERegressorCV(**SMALL, scoring="neg_mean_squared_error")
     named.fit(friedman.X, friedman.y)
-    same_search(named, fitted)
+    check_same_search(named, fitted)
     assert named.best_score_ == pytest.approx(fitted.best_score_, rel=1e-12)
 
 
@@ -635,7 +637,7 @@ def test_enough_time_is_no_limit(friedman, fitted):
     model = HARFERegressorCV(**SMALL, max_time=1e6).fit(friedman.X, friedman.y)
     assert model.search_complete_ is True
     assert fitted.search_complete_ is True
-    same_search(model, fitted)
+    check_same_search(model, fitted)
 
 
 def test_a_warm_start_goes_on_where_the_time_ran_out(friedman, clock, fitted):
@@ -646,13 +648,13 @@ def test_a_warm_start_goes_on_where_the_time_ran_out(friedman, clock, fitted):
     model.set_params(max_time=None).fit(friedman.X, friedman.y)
     assert model.search_complete_ is True
     assert len(clock) == np.sum(~np.isnan(fitted.mse_path_[:, 0, 0]))  # none was run twice
-    same_search(model, fitted)
+    check_same_search(model, fitted)
     np.testing.assert_array_equal(model.coef_, fitted.coef_)
     np.testing.assert_array_equal(model.uncertainty_.scores, fitted.uncertainty_.scores)
     done = len(clock)
     model.fit(friedman.X, friedman.y)
     assert len(clock) == done
-    same_search(model, fitted)
+    check_same_search(model, fitted)
 
 
 def test_warm_starts_with_little_time_come_to_an_end(friedman, monkeypatch):
@@ -671,7 +673,7 @@ def test_a_warm_start_takes_over_what_it_can(friedman, clock):
     assert len(clock) == 9
     assert [law.orders for law in clock[6:]] == [(3,)] * 3
     cold = HARFERegressorCV(**{**TINY, "orders": [1, 2, 3]}, cv=3).fit(friedman.X, friedman.y)
-    same_search(model, cold)
+    check_same_search(model, cold)
 
 
 @pytest.mark.parametrize(
@@ -794,7 +796,7 @@ def test_several_targets_share_the_choice(friedman):
     assert model.predict(friedman.X).shape == (80, 2)
     assert model.score(friedman.X, Y) > 0.8
     scaled = HARFERegressorCV(**SMALL).fit(friedman.X, Y * [1, 1e-6])
-    same_search(scaled, model, rtol=1e-6)
+    check_same_search(scaled, model, rtol=1e-6)
 
 
 @pytest.mark.parametrize("activation", ["sin", "exp"])
@@ -805,7 +807,7 @@ def test_complex_targets(friedman, activation):
     assert model.score(friedman.X, y) > 0.7
     assert np.isrealobj(model.mse_path_)
     turned = HARFERegressorCV(**TINY, cv=3, activation=activation).fit(friedman.X, 1j * y)
-    same_search(turned, model, rtol=1e-6)
+    check_same_search(turned, model, rtol=1e-6)
 
 
 def test_real_targets_of_complex_features(friedman):
