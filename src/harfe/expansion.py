@@ -34,6 +34,11 @@ _DERIVATIVES: dict[str, tuple[str, complex]] = {
 }
 
 
+def derivative(activation: str) -> tuple[str, complex]:
+    """φ' as another activation and the factor it has."""
+    return _DERIVATIVES[activation]
+
+
 @dataclass(frozen=True)
 class Expansion:
     """A sum of few features, in the user's units.

@@ -1,33 +1,43 @@
-"""The law of the features as a value, and what is drawn from it.
+"""The law of the features as a value: what is drawn from it, and its kernel.
 
 A feature is φ(<x, w> + b) with a weight vector w that touches only a few variables. The law says
-how such features are drawn: how many variables (the order q), which ones, weights and phases. It
-knows nothing of rows, targets or scikit-learn.
+how such features are drawn: how many variables (the order q), which ones, weights and phases. Its
+kernel is the mean product of a feature at two points,
+
+    k(x, z) = E φ(<x, w> + b) φ(<z, w> + b)*,
+
+that of the Gaussian process which a sum of infinitely many features is. It knows nothing of rows,
+targets or scikit-learn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from harfe.arguments import check_choice, check_count, is_number, is_whole
+from harfe.index_sets import IndexSets
+from harfe.law_kernels import symmetric_kernel
 from harfe.pool import FeaturePool
 
 ACTIVATIONS = ("sin", "cos", "tanh", "sigmoid", "relu", "exp")
 WEIGHTS = ("normal", "uniform")
 BIASES = ("phase", "uniform", "none")
 
+# What a tempered law adds to the scales, in squares (decision 22).
+_TEMPERED_SCALE = 0.3
+
 
 @dataclass(frozen=True)
 class FeatureLaw:
     """How a feature is drawn.
 
-    Feature j takes the order ``orders[j % len(orders)]``; its index set S of that size has
-    probability proportional to Π_{k in S} p_k over all sets that the constraint allows (p in units
+    Feature j takes the order ``orders[j % len(orders)]``, or one at random by `order_weights`; its
+    index set S of that size has probability proportional to Π_{k in S} p_k over all sets that the constraint allows (p in units
     of the largest, which matters only if small groups make sets of unequal size); its weights
     are N(0, σ_k²) or U[-σ_k, σ_k]; its phase is U[0, 2π], U[-1, 1] or 0. Feature j is a function of
     the seed, j and the law alone: a larger pool extends a smaller one.
@@ -50,6 +60,10 @@ class FeatureLaw:
     groups : tuple of tuples of int or None
         Only variables of one group may meet in a feature. From a group smaller than the order the
         whole group is drawn.
+    order_weights : tuple of float or None
+        η, how often each order is drawn; None takes them in turn.
+    tempering : float
+        Share of the features that are drawn from the `tempered` copy instead, from 0 to 1.
     """
 
     n_variables: int
@@ -60,6 +74,8 @@ class FeatureLaw:
     activation: str = "sin"
     variable_weights: tuple[float, ...] | None = None
     groups: tuple[tuple[int, ...], ...] | None = None
+    order_weights: tuple[float, ...] | None = None
+    tempering: float = 0.0
 
     def __post_init__(self) -> None:
         check_choice("activation", self.activation, ACTIVATIONS)
@@ -83,6 +99,20 @@ class FeatureLaw:
             )
         self._check_variable_weights()
         self._check_groups()
+        eta = self.order_weights
+        if eta is not None and not (
+            len(eta) == len(self.orders)
+            and all(is_number(v) and 0 <= v < np.inf for v in eta)
+            and sum(eta) > 0
+        ):
+            raise ValueError(
+                f"order_weights={_brief(eta)} must hold one finite number >= 0 for each of the "
+                f"orders {self.orders}, not all 0; pass None to take them in turn"
+            )
+        if not (is_number(self.tempering) and 0 <= self.tempering <= 1):
+            raise ValueError(
+                f"tempering={self.tempering!r} must be a share from 0 to 1, e.g. tempering=0.5"
+            )
 
     def _check_groups(self) -> None:
         d, drawn = self.n_variables, np.flatnonzero(self._p())
@@ -155,25 +185,162 @@ class FeatureLaw:
 
     def draw(self, n: int, rng: np.random.Generator) -> FeaturePool:
         """Draw n features; the first ones do not depend on n."""
+        if not self.tempering:
+            return self._draw_plain(n, rng)
+        # Every feature at which another whole multiple of the share is reached is tempered.
+        multiples = np.floor(np.arange(n + 1) * self.tempering)
+        is_tempered = np.diff(multiples) > 0
+        place = np.empty(n, dtype=np.intp)
+        place[np.argsort(is_tempered, kind="stable")] = np.arange(n)
+        plain_rng, tempered_rng = rng.spawn(2)
+        n_tempered = int(is_tempered.sum())
+        plain = replace(self, tempering=0.0)._draw_plain(n - n_tempered, plain_rng)
+        return plain.join(self.tempered()._draw_plain(n_tempered, tempered_rng)).take(place)
+
+    def _draw_plain(self, n: int, rng: np.random.Generator) -> FeaturePool:
         # One stream per quantity, filled row by row, is what makes larger pools extensions.
         value_stream, phase_stream, *index_streams = rng.spawn(2 + len(self.orders))
         widest = max(self.orders)
+        part = np.arange(n) % len(self.orders)
+        if self.order_weights is not None:
+            edges = np.cumsum(self._order_shares())
+            part = np.searchsorted(edges / edges[-1], rng.spawn(1)[0].random(n), side="right")
         indices = np.full((n, widest), -1, dtype=np.intp)
-        for part, (q, stream) in enumerate(zip(self.orders, index_streams, strict=True)):
-            mine = slice(part, None, len(self.orders))
-            sampler = _IndexSets(q, self._p(), self.groups)
-            indices[mine, :q] = sampler.draw(len(indices[mine]), stream)
+        for k, (q, stream) in enumerate(zip(self.orders, index_streams, strict=True)):
+            mine = part == k
+            sampler = IndexSets(q, self._p(), self.groups)
+            indices[mine, :q] = sampler.draw(int(mine.sum()), stream)
         if self.weights == "normal":
             values = value_stream.standard_normal((n, widest))
         else:
             values = value_stream.uniform(-1.0, 1.0, (n, widest))
-        scale = np.broadcast_to(np.asarray(self.scale, dtype=float), (self.n_variables,))
-        values = np.where(indices >= 0, values * scale[indices], 0.0)
+        values = np.where(indices >= 0, values * self._scales()[indices], 0.0)
         low, high = {"phase": (0.0, 2 * np.pi), "uniform": (-1.0, 1.0), "none": (0.0, 0.0)}[
             self.bias
         ]
         phases = phase_stream.uniform(low, high, n)
         return FeaturePool(self.n_variables, indices, values, phases, self.activation)
+
+    def tempered(self) -> FeatureLaw:
+        """The copy that gives weak variables a chance.
+
+        Orders in turn; p_j is the root of the share of features that use variable j, so that a
+        variable in one feature of a thousand comes up in a few of a hundred; scales have 0.3 added
+        in squares, so that a variable that seemed linear may turn out curved.
+        """
+        usage = np.sqrt(self.usage())
+        return replace(
+            self,
+            scale=tuple(np.hypot(self._scales(), _TEMPERED_SCALE).tolist()),
+            variable_weights=tuple(usage.tolist()),
+            order_weights=None,
+            tempering=0.0,
+        )
+
+    def usage(self) -> NDArray[np.float64]:
+        """Share of the features that look at each variable; without the tempered copy."""
+        total = np.zeros(self.n_variables)
+        for q, share in zip(self.orders, self._order_shares(), strict=True):
+            total += share * IndexSets(q, self._p(), self.groups).inclusion()
+        return total
+
+    def kernel(self, X: ArrayLike, Z: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Mean product of a feature at the rows of X and of Z (or of X again), exactly.
+
+        Parameters
+        ----------
+        X, Z : arrays of shape (rows, n_variables)
+            In the units in which the law draws.
+
+        Returns
+        -------
+        array of shape (rows of X, rows of Z)
+        """
+        if self.activation not in ("sin", "cos", "exp"):
+            raise ValueError(
+                f"kernel: activation={self.activation!r} has no closed form here; sin, cos and exp "
+                "have"
+            )
+        XT = self._transposed("X", X)
+        ZT = None if Z is None else self._transposed("Z", Z)
+        K = self._mean_cosine(XT, ZT)
+        if self.activation != "exp":
+            # sin a sin b = (cos(a - b) - cos(a + b)) / 2; the phase enters the sum twice.
+            double_phase = {"phase": 0.0, "uniform": np.sin(2.0) / 2, "none": 1.0}[self.bias]
+            if double_phase:
+                sign = 1.0 if self.activation == "cos" else -1.0
+                K += sign * double_phase * self._mean_cosine(XT, -(XT if ZT is None else ZT))
+            K /= 2
+        if self.tempering:
+            share = self.tempering
+            K = (1 - share) * K + share * self.tempered().kernel(X, Z)
+        return K
+
+    def _mean_cosine(
+        self, XT: NDArray[np.float64], ZT: NDArray[np.float64] | None
+    ) -> NDArray[np.float64]:
+        """E cos(<x - z, w>)."""
+        groups = self.groups or (tuple(range(self.n_variables)),)
+        if len(set().union(*groups)) < sum(len(g) for g in groups):
+            raise ValueError(f"kernel: groups={self.groups!r} overlap, which has no closed form")
+        scales, uniform = self._scales(), self.weights == "uniform"
+        rates = scales if uniform else scales**2 / 2
+        K: Any = 0.0
+        samplers = [IndexSets(q, self._p(), self.groups) for q in self.orders]
+        for g, members in enumerate(samplers[0].members):
+            p = self._p()[members] / samplers[0].unit
+            eta = np.zeros(1 + max(sampler.sizes[g] for sampler in samplers))
+            for sampler, share in zip(samplers, self._order_shares(), strict=True):
+                eta[sampler.sizes[g]] += share * np.exp(-sampler.log_total)
+            other = None if ZT is None else ZT[members]
+            K = K + symmetric_kernel(XT[members], other, rates[members], p, eta, uniform=uniform)
+        return np.asarray(K)
+
+    def summary(self, names: Sequence[str] | None = None, most: int = 20) -> str:
+        """Table of the variables that features look at, the most used first.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            Of the variables; x0, x1, ... by default.
+        most : int, default=20
+            Rows of the table at most.
+        """
+        usage, scales = self.usage(), self._scales()
+        names = [f"x{j}" for j in range(self.n_variables)] if names is None else names
+        used = [j for j in np.argsort(-usage, kind="stable") if usage[j] > 0]
+        orders = ", ".join(
+            f"{share:.0%} of order {q}"
+            for q, share in zip(self.orders, self._order_shares(), strict=True)
+            if share > 0
+        )
+        width = max([8, *(len(names[j]) for j in used[:most])])
+        lines = [
+            f"{self.activation} features with {self.weights} weights: {orders}.",
+            f"{'variable':{width}}  in features  scale",
+            *(f"{names[j]:{width}}  {usage[j]:11.1%}  {scales[j]:.3g}" for j in used[:most]),
+        ]
+        if len(used) > most:
+            lines.append(f"... and {len(used) - most} variables that are used less")
+        unused = self.n_variables - len(used)
+        if unused:
+            lines.append(f"not used: {unused} of {self.n_variables} variables")
+        return "\n".join(lines)
+
+    def _order_shares(self) -> NDArray[np.float64]:
+        eta = np.ones(len(self.orders)) if self.order_weights is None else self.order_weights
+        return np.asarray(eta, dtype=float) / np.sum(eta)
+
+    def _scales(self) -> NDArray[np.float64]:
+        return np.array(np.broadcast_to(np.asarray(self.scale, dtype=float), self.n_variables))
+
+    def _transposed(self, name: str, rows: ArrayLike) -> NDArray[np.float64]:
+        rows = np.asarray(rows, dtype=float)
+        if rows.ndim != 2 or rows.shape[1] != self.n_variables:
+            raise ValueError(
+                f"kernel: {name} has shape {rows.shape}; pass rows of {self.n_variables} inputs"
+            )
+        return np.ascontiguousarray(rows.T)
 
     def _p(self) -> NDArray[np.float64]:
         if self.variable_weights is None:
@@ -249,80 +416,3 @@ def _groups(
     if rest:
         groups.append(tuple(sorted(rest)))
     return tuple(dict.fromkeys(groups))
-
-
-@dataclass(frozen=True)
-class _IndexSets:
-    """Draws index sets S of one size with P(S) ∝ Π_{k in S} p_k over all allowed sets.
-
-    With e_r(>= i) the elementary symmetric polynomial of degree r of p_i, p_{i+1}, ..., the next
-    member after i - 1, with r still to choose, is at j or beyond with probability
-    e_r(>= j) / e_r(>= i): one uniform number and one search in a falling table for each member.
-    """
-
-    order: int
-    p: NDArray[np.float64]
-    groups: tuple[tuple[int, ...], ...] | None
-    members: list[NDArray[np.intp]] = field(init=False)
-    tables: list[NDArray[np.float64]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        groups = self.groups or (tuple(range(len(self.p))),)
-        members = [np.array([k for k in g if self.p[k] > 0], dtype=np.intp) for g in groups]
-        members = [g for g in members if len(g)]
-        # Relative to the largest: only ratios of the weights count, and none may overflow.
-        top = np.log(self.p.max())
-        tables = [_log_symmetric(np.log(self.p[g]) - top, min(self.order, len(g))) for g in members]
-        object.__setattr__(self, "members", members)
-        object.__setattr__(self, "tables", tables)
-
-    def draw(self, n: int, stream: np.random.Generator) -> NDArray[np.intp]:
-        """Draw n index sets, ascending, padded with -1."""
-        found = [np.empty((0, self.order), dtype=np.intp)]
-        missing = n
-        while missing > 0:
-            sets, group = self._attempt(stream.random((missing, 1 + self.order)))
-            kept = sets[self._is_first(sets, group)]
-            found.append(kept)
-            missing -= len(kept)
-        return np.concatenate(found)[:n]
-
-    def _attempt(self, u: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """One index set a row of uniform numbers, and the group it came from."""
-        log_mass = np.array([table[-1, 0] for table in self.tables])
-        mass = np.exp(log_mass - log_mass.max())
-        edges = np.cumsum(mass) / mass.sum()
-        group = np.minimum(np.searchsorted(edges, u[:, 0], side="right"), len(edges) - 1)
-        sets = np.full((len(u), self.order), -1, dtype=np.intp)
-        for g, (members, table) in enumerate(zip(self.members, self.tables, strict=True)):
-            mine = np.flatnonzero(group == g)
-            start = np.zeros(len(mine), dtype=np.intp)
-            degree = table.shape[0] - 1
-            for step in range(degree):
-                falling = table[degree - step]
-                # 1 - u is in (0, 1]: its logarithm is finite.
-                level = np.log1p(-u[mine, 1 + step]) + falling[start]
-                position = np.searchsorted(-falling, -level, side="right") - 1
-                position = np.clip(position, start, len(members) - (degree - step))
-                sets[mine, step] = members[position]
-                start = position + 1
-        return sets, group
-
-    def _is_first(self, sets: NDArray[np.intp], group: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Whether no earlier group offers the same set: overlaps must not count twice."""
-        first = np.ones(len(sets), dtype=bool)
-        size = (sets >= 0).sum(axis=1)
-        for g, (members, table) in enumerate(zip(self.members[:-1], self.tables, strict=False)):
-            inside = np.isin(sets, np.append(members, -1)).all(axis=1)
-            first &= ~((group > g) & inside & (size == table.shape[0] - 1))
-        return first
-
-
-def _log_symmetric(log_p: NDArray[np.float64], degree: int) -> NDArray[np.float64]:
-    """Logarithm of e_r(p_i, p_{i+1}, ...) at [r, i] for r = 0 .. degree; stable sums."""
-    d = len(log_p)
-    table = np.full((degree + 1, d + 1), -np.inf)
-    table[0] = 0.0
-    for i in range(d - 1, -1, -1):
-        table[1:, i] = np.logaddexp(table[1:, i + 1], log_p[i] + table[:-1, i + 1])
-    return table

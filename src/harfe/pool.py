@@ -59,6 +59,25 @@ class FeaturePool:
             self.activation,
         )
 
+    def join(self, other: FeaturePool) -> FeaturePool:
+        """Features of this pool, then those of the other, which has the same activation."""
+        widest = max(self.indices.shape[1], other.indices.shape[1])
+        room = [((0, 0), (0, widest - pool.indices.shape[1])) for pool in (self, other)]
+        return FeaturePool(
+            self.n_variables,
+            np.concatenate(
+                [
+                    np.pad(pool.indices, pad, constant_values=-1)
+                    for pool, pad in zip((self, other), room, strict=True)
+                ]
+            ),
+            np.concatenate(
+                [np.pad(pool.values, pad) for pool, pad in zip((self, other), room, strict=True)]
+            ),
+            np.concatenate([self.phases, other.phases]),
+            self.activation,
+        )
+
     def in_user_units(self, units: InputUnits) -> FeaturePool:
         """Same functions of x, for a pool drawn on (x - centre) / spread.
 

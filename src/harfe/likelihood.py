@@ -1,0 +1,285 @@
+"""How likely data are under a law of the features: penalised marginal likelihood with gradient.
+
+With coefficients drawn at random, the sum of infinitely many features of a law is a Gaussian
+process with the law's kernel
+
+    k(x, x') = Σ_q η_q e_q(u),   u_j = p_j exp(-σ_j² (x_j - x'_j)² / 2),
+
+and rows y with weights w, standardised, have the covariance C = K + 1 + ν diag(1/w): the kernel, a
+constant, the noise. A law is fitted by minimising
+
+    -log N(y; 0, C) + Σ_j ((log σ_j - log s₀) / t)² · strength/2 + sparsity Σ_j p_j
+                    + Σ_{q >= 2} (log η_q)² / 8
+
+over σ, p, η (η_1 = 1) and ν. A row of weight 2 counts like the row twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg as sla
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotri
+from scipy.optimize import minimize
+
+from harfe import law_kernels
+from harfe.machine import blocks, one_blas_thread, run_blocks
+
+# Logarithms of what the parameters may be, inputs and targets having deviation one. Beyond, a
+# feature is constant or noise on every table.
+_SCALE = (np.log(1e-3), np.log(30.0))
+_INCLUSION = (np.log(1e-8), np.log(1e4))
+_ORDER_WEIGHT = (np.log(1e-6), np.log(1e6))
+_LARGEST_NOISE = np.log(10.0)
+
+_START_SCALE, _START_NOISE = 0.5, 0.1
+_ORDER_PENALTY = 0.25
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What is believed of a law before data are seen: a candidate for `learn_law`.
+
+    Attributes
+    ----------
+    name : str
+    max_order : int
+        Features look at 1 .. max_order variables.
+    isotropic : bool
+        One scale and one inclusion weight for all variables.
+    scale, spread, strength : float
+        s₀, t and the strength of the penalty on log σ.
+    sparsity : float
+        Of the penalty on Σ p.
+    smallest_noise : float
+        Lower bound of ν, in units of the target's variance.
+    """
+
+    name: str
+    max_order: int
+    isotropic: bool = False
+    scale: float = 0.5
+    spread: float = 1.0
+    strength: float = 1.0
+    sparsity: float = 1.0
+    smallest_noise: float = 1e-8
+
+
+@dataclass(frozen=True)
+class KernelSettings:
+    """σ, p, η and ν: a kernel on standardised inputs, and the noise beside it."""
+
+    scales: NDArray[np.float64]
+    inclusion: NDArray[np.float64]
+    order_weights: NDArray[np.float64]  # of the orders 0, 1, ...; that of order 0 is 0
+    noise: float
+
+    def used(self) -> KernelSettings:
+        """The same for the variables in use alone."""
+        kept = self.inclusion > 0
+        return replace(self, scales=self.scales[kept], inclusion=self.inclusion[kept])
+
+    def variance(self) -> float:
+        """Prior variance V = Σ_q η_q e_q(p) of the function at any point."""
+        d = len(self.scales)
+        return float(self.kernel(np.zeros((d, 1)))[0, 0])
+
+    def kernel(
+        self, XT: NDArray[np.float64], ZT: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Σ_q η_q e_q(u) between the columns of XT and of ZT; of XT itself if that is None."""
+        return law_kernels.symmetric_kernel(
+            XT, ZT, self.scales**2 / 2, self.inclusion, self.order_weights, uniform=False
+        )
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """The penalised likelihood of some rows under laws with one prior.
+
+    Attributes
+    ----------
+    XT : array of shape (inputs, rows), standardised
+    y : array of shape (rows, targets), standardised
+    weights : array of shape (rows,)
+    prior : Prior
+    """
+
+    XT: NDArray[np.float64]
+    y: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    prior: Prior
+
+    @property
+    def max_order(self) -> int:
+        """The prior's, at most the number of inputs."""
+        return min(self.prior.max_order, len(self.XT))
+
+    def start(self) -> NDArray[np.float64]:
+        """Where the search begins: all variables alike."""
+        d = 1 if self.prior.isotropic else len(self.XT)
+        return np.concatenate(
+            [
+                np.full(d, np.log(_START_SCALE)),
+                np.full(d, -np.log(len(self.XT))),
+                np.zeros(self.max_order - 1),
+                [np.log(max(_START_NOISE, 2 * self.prior.smallest_noise))],
+            ]
+        )
+
+    def settings(self, theta: NDArray[np.float64]) -> KernelSettings:
+        """Parameters from their logarithms."""
+        d = len(self.XT)
+        own = 1 if self.prior.isotropic else d
+        return KernelSettings(
+            np.array(np.broadcast_to(np.exp(theta[:own]), d)),
+            np.array(np.broadcast_to(np.exp(theta[own : 2 * own]), d)),
+            np.concatenate([[0.0, 1.0], np.exp(theta[2 * own : -1])]),
+            float(np.exp(theta[-1])),
+        )
+
+    def __call__(self, theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Penalised negative log likelihood, up to a constant, and its gradient."""
+        settings = self.settings(theta)
+        m, T = self.y.shape
+        C = settings.kernel(self.XT)
+        C += 1.0
+        C[np.diag_indices(m)] += settings.noise / self.weights
+        try:
+            L = sla.cholesky(C, lower=True, overwrite_a=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            return np.inf, np.zeros_like(theta)
+        solved = sla.cho_solve((L, True), self.y, check_finite=False)
+        # Rows of weight w stand for w rows: the scatter within them is zero, its likelihood not.
+        surplus = float(np.sum(self.weights - 1.0))
+        value = 0.5 * float(np.sum(self.y * solved)) + T * float(np.sum(np.log(np.diag(L))))
+        value += 0.5 * T * surplus * theta[-1]
+        G, _ = dpotri(L, lower=1, overwrite_c=True)
+        G = np.tril(G)
+        G = G + np.tril(G, -1).T
+        G *= 0.5 * T
+        G -= 0.5 * solved @ solved.T
+        by_scale, by_p, by_eta = self._kernel_gradient(settings, G)
+        by_noise = settings.noise * float(np.sum(np.diag(G) / self.weights)) + 0.5 * T * surplus
+        own = slice(None)
+        if self.prior.isotropic:
+            by_scale, by_p, own = by_scale.sum(keepdims=True), by_p.sum(keepdims=True), slice(1)
+        penalty, slopes = self._penalty(theta, settings.inclusion[own].size)
+        gradient = np.concatenate([by_scale, by_p, by_eta[2:], [by_noise]]) + slopes
+        return value + penalty, gradient
+
+    def _kernel_gradient(
+        self, settings: KernelSettings, G: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Derivatives of Σ G_ik k(x_i, x_k) by log σ, log p and log η."""
+        d, m = self.XT.shape
+        parts = blocks(m, law_kernels.ROWS)
+        by_rate, by_p = np.zeros((2, len(parts), d))
+        by_eta = np.zeros((len(parts), len(settings.order_weights)))
+
+        def work(rows: slice) -> None:
+            k = rows.start // law_kernels.ROWS
+            law_kernels.gradient_rows(
+                self.XT,
+                settings.scales**2 / 2,
+                settings.inclusion,
+                settings.order_weights,
+                G,
+                rows.start,
+                rows.stop,
+                by_rate[k],
+                by_p[k],
+                by_eta[k],
+            )
+
+        run_blocks(work, reversed(parts))
+        # The rate is σ²/2.
+        return 2 * by_rate.sum(axis=0), by_p.sum(axis=0), by_eta.sum(axis=0)
+
+    def _penalty(
+        self, theta: NDArray[np.float64], own: int
+    ) -> tuple[float, NDArray[np.float64]]:
+        prior = self.prior
+        slopes = np.zeros_like(theta)
+        gap = (theta[:own] - np.log(prior.scale)) / prior.spread
+        p = np.exp(theta[own : 2 * own]) * (len(self.XT) / own)
+        orders = theta[2 * own : -1]
+        slopes[:own] = prior.strength * gap / prior.spread
+        slopes[own : 2 * own] = prior.sparsity * p
+        slopes[2 * own : -1] = _ORDER_PENALTY * orders
+        value = 0.5 * prior.strength * np.sum(gap**2) + prior.sparsity * np.sum(p)
+        return float(value + 0.5 * _ORDER_PENALTY * np.sum(orders**2)), slopes
+
+    def descend(
+        self, theta: NDArray[np.float64], steps: int
+    ) -> tuple[NDArray[np.float64], float]:
+        """Minimise from theta by so many steps of L-BFGS; where it ends and the value there."""
+        own = 1 if self.prior.isotropic else len(self.XT)
+        bounds = [
+            *[_SCALE] * own,
+            *[_INCLUSION] * own,
+            *[_ORDER_WEIGHT] * (self.max_order - 1),
+            (np.log(self.prior.smallest_noise), _LARGEST_NOISE),
+        ]
+        options = {"maxiter": steps, "maxcor": 20}
+        with one_blas_thread():
+            found = minimize(
+                self, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+            )
+        return found.x, float(found.fun)
+
+    def worth_keeping(self, theta: NDArray[np.float64], value: float) -> NDArray[np.intp]:
+        """Variables that the likelihood would miss.
+
+        As many as possible are left out, the weakest first, found by bisection, such that without
+        them, all else equal, the likelihood falls by less than log M (what the criterion of Schwarz
+        asks of the two parameters of one variable) and a quarter for each (much of what useless
+        parameters gain by chance).
+        """
+        d = len(self.XT)
+        if self.prior.isotropic or d == 1:
+            return np.arange(d)
+        settings = self.settings(theta)
+        order = np.argsort(variance_shares(settings.inclusion, settings.order_weights))
+        price = np.log(self.weights.sum())
+        fewest, most = 0, d - self.max_order
+        with one_blas_thread():
+            while fewest < most:
+                n = (fewest + most + 1) // 2
+                kept = np.sort(order[n:])
+                cost = self.restricted(kept)(self.without(theta, kept))[0] - value
+                fewest, most = (n, most) if cost <= price + 0.25 * n else (fewest, n - 1)
+        return np.sort(order[fewest:])
+
+    def restricted(self, kept: NDArray[np.intp]) -> Likelihood:
+        """The same for some of the inputs."""
+        return replace(self, XT=np.ascontiguousarray(self.XT[kept]))
+
+    def without(self, theta: NDArray[np.float64], kept: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Parameters that are left when only some of the inputs are kept."""
+        if self.prior.isotropic:
+            return theta
+        d = len(self.XT)
+        return np.concatenate([theta[:d][kept], theta[d : 2 * d][kept], theta[2 * d :]])
+
+
+def variance_shares(
+    p: NDArray[np.float64], order_weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Prior variance of the terms that use each variable, p_j Σ_q η_q e_{q-1}(p without j)."""
+    Q, d = len(order_weights) - 1, len(p)
+    ahead, behind = np.zeros((2, d + 1, Q + 1))
+    ahead[0, 0] = behind[d, 0] = 1.0
+    for j in range(d):
+        ahead[j + 1] = ahead[j]
+        ahead[j + 1, 1:] += p[j] * ahead[j, :-1]
+    for j in range(d - 1, -1, -1):
+        behind[j] = behind[j + 1]
+        behind[j, 1:] += p[j] * behind[j + 1, :-1]
+    shares = np.empty(d)
+    for j in range(d):
+        without = np.convolve(ahead[j], behind[j + 1])[:Q]
+        shares[j] = p[j] * float(order_weights[1:] @ without)
+    return shares

@@ -1,0 +1,250 @@
+"""Few features that match a dense reference: compression, not regression.
+
+    minimise over S and c with |S| = s   Σ_i w_i |f(x_i) - (A c)_i|² + α‖c‖²
+
+The reference f is smooth and free of noise, and it can be asked anywhere: at the training rows and
+at as many points between and beside them as it takes. Features are screened by ridge to a core,
+from which forward selection takes, one by one, the feature that lowers the objective most given
+those before (orthogonal least squares): nested supports of every size for the price of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg as sla
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from harfe import kernels
+from harfe.machine import blocks, run_blocks
+from harfe.pool import FeaturePool, Rows
+from harfe.reference import Reference
+from harfe.ridge import smallest_safe_shift
+from harfe.support import largest_rows
+
+# Points at which a reference is matched: ten times the rows, within these bounds.
+_POINTS_PER_ROW, _FEWEST_POINTS, _MOST_POINTS = 10, 2000, 6000
+_NEIGHBOURS = 5
+
+# Share of the rows in the weight of all points.
+_ROW_SHARE = 1 / 3
+
+# An input with fewer distinct values than this share of the rows is not interpolated.
+_CONTINUOUS = 0.5
+
+# The core that forward selection chooses from, and the points and the ridge weight of the screening
+# before it.
+_CORE = 1000
+_SCREENING_POINTS = 1500
+_SCREENING_ALPHA = 1e-4
+
+# Ridge weight of the matching, for columns of unit mean square.
+ALPHA = 1e-6
+
+_FILL_BLOCK = 64
+
+# A feature with less than this left beside those chosen cannot be told from them.
+_DEPENDENT = 1e-9
+
+
+@dataclass(frozen=True)
+class Points:
+    """Where a reference is matched.
+
+    Attributes
+    ----------
+    Z : array of shape (points, inputs), standardised
+    values : array of shape (points, targets)
+    weights : array of shape (points,), of mean 1
+    """
+
+    Z: NDArray[np.float64]
+    values: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+
+def make_points(
+    reference: Reference,
+    Z: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    relevance: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> Points:
+    """The rows, points between near rows, and rows with coordinates of two rows mixed.
+
+    Near is measured in the inputs that the law uses; `relevance` says how much it does.
+    """
+    m = len(Z)
+    extra = int(np.clip(_POINTS_PER_ROW * m, _FEWEST_POINTS, _MOST_POINTS)) - m
+    if extra <= 0:
+        rows = np.sort(rng.permutation(m)[:_MOST_POINTS])
+        Z, weights = Z[rows], weights[rows]
+        new = np.empty((0, Z.shape[1]))
+    else:
+        between = _between(Z, relevance > 0, extra - extra // 2, rng)
+        new = np.concatenate([between, _mixed(Z, extra // 2, rng)])
+    where = np.concatenate([Z, new])
+    total = np.ones(len(where))
+    total[: len(Z)] = weights / weights.mean()
+    if len(new):
+        total[len(Z) :] = (1 / _ROW_SHARE - 1) * len(Z) / len(new)
+    return Points(where, reference.predict(where), total / total.mean())
+
+
+def _between(
+    Z: NDArray[np.float64], used: NDArray[np.bool_], n: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    k = min(_NEIGHBOURS, len(Z) - 1)
+    if k < 1:
+        return np.repeat(Z, n, axis=0)
+    _, near = cKDTree(Z[:, used]).query(Z[:, used], k=k + 1)
+    one = rng.integers(len(Z), size=n)
+    other = near[one, rng.integers(1, k + 1, size=n)]
+    share = np.repeat(rng.random((n, 1)), Z.shape[1], axis=1)
+    # Where values recur (classes, counts, persons), there may be nothing between them: every
+    # second point keeps to values that occur.
+    discrete = np.array([len(np.unique(column)) for column in Z.T]) < _CONTINUOUS * len(Z)
+    share[::2, discrete] = np.rint(share[::2, discrete])
+    return np.asarray(Z[one] + share * (Z[other] - Z[one]))
+
+
+def _mixed(Z: NDArray[np.float64], n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    one, other = rng.integers(len(Z), size=(2, n))
+    from_one = rng.random((n, Z.shape[1])) < 0.5
+    return np.where(from_one, Z[one], Z[other])
+
+
+@dataclass(frozen=True)
+class Matched:
+    """A sparse expansion on standardised inputs that matches a reference.
+
+    Attributes
+    ----------
+    support : int array of shape (s,), sorted
+        Places in the pool.
+    features : FeaturePool
+        The features: those of the pool, or what training made of them.
+    coef : array of shape (targets, s), of the raw features
+    intercept : array of shape (targets,)
+    gap : float
+        Mean square of what is left, summed over targets.
+    """
+
+    support: NDArray[np.intp]
+    features: FeaturePool
+    coef: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    gap: float
+
+    def predict(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values at standardised rows, shape (rows, targets)."""
+        return np.asarray(self.features.evaluate(Z) @ self.coef.T + self.intercept)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Features at points, centred, of unit mean square, times the roots of the weights.
+
+    Attributes
+    ----------
+    A : array of shape (features, points)
+    mean, scale : arrays of shape (features,)
+    """
+
+    A: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    scale: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, pool: FeaturePool, points: Points) -> Columns:
+        """Evaluate a pool of real features."""
+        A = np.empty((len(pool), len(points.Z)))
+        mean, squares = np.empty((2, len(pool)))
+        inverse = np.empty(len(pool))
+        inputs, roots = Rows.of(points.Z), np.sqrt(points.weights)
+
+        def work(part: slice) -> None:
+            block = A[part]
+            pool.take(part).write(inputs, 0, block)
+            kernels.moments(block, points.weights, mean[part], squares[part])
+            scale = np.sqrt(squares[part] / len(points.Z))
+            usable = scale > _DEPENDENT
+            inverse[part] = np.where(usable, 1 / np.where(usable, scale, 1.0), 0.0)
+            kernels.standardise(block, mean[part], inverse[part], roots)
+
+        run_blocks(work, blocks(len(pool), _FILL_BLOCK))
+        return cls(A, mean, np.where(inverse > 0, 1 / np.where(inverse > 0, inverse, 1.0), np.inf))
+
+
+def match(pool: FeaturePool, points: Points, sizes: Sequence[int]) -> list[Matched]:
+    """Sparse expansions of the given sizes, as far as features can be told apart."""
+    columns = Columns.of(pool, points)
+    centre = np.average(points.values, axis=0, weights=points.weights)
+    target = (points.values - centre) * np.sqrt(points.weights)[:, None]
+    P = len(target)
+    core = _screen(columns, target, max(sizes))
+    A = columns.A[core]
+    gram = A @ A.T / P
+    gram[np.diag_indices(len(core))] += max(ALPHA, 2 * float(smallest_safe_shift(gram)))
+    moment = A @ target / P
+    order = forward_order(gram, moment, max(sizes))
+    power = float(np.sum(target**2)) / P
+    out = []
+    for s in sorted({min(s, len(order)) for s in sizes}):
+        places = np.sort(order[:s])
+        c = sla.solve(
+            gram[np.ix_(places, places)], moment[places], assume_a="pos", check_finite=False
+        )
+        S = core[places]
+        raw = c.T / columns.scale[S]
+        gap = power - float(np.sum(c * moment[places]))
+        out.append(Matched(S, pool.take(S), raw, centre - raw @ columns.mean[S], max(gap, 0.0)))
+    return out
+
+
+def _screen(columns: Columns, target: NDArray[np.float64], largest: int) -> NDArray[np.intp]:
+    """Features of large coefficients in ridge solutions on a part of the points, halving."""
+    S = np.flatnonzero(np.isfinite(columns.scale))
+    # Every so manieth point: rows, points between and mixed points alike.
+    some = slice(None, None, -(-len(target) // _SCREENING_POINTS))
+    t = target[some]
+    size = max(_CORE, largest)
+    while len(S) > size:
+        A = columns.A[S, some]
+        K = A.T @ A / len(t)
+        K[np.diag_indices(len(t))] += _SCREENING_ALPHA
+        c = A @ sla.solve(K, t, assume_a="pos", check_finite=False)
+        S = S[largest_rows(c, max(size, len(S) // 2))]
+    return S
+
+
+def forward_order(
+    gram: NDArray[np.float64], moment: NDArray[np.float64], most: int
+) -> NDArray[np.intp]:
+    """Places in the order of forward selection by orthogonal least squares.
+
+    `gram` holds the ridge weight on its diagonal. The next feature is the one that lowers the
+    objective most given those before: |r_j|²/d_j, with r_j its correlation with the residual and
+    d_j what is left of its power. Both are kept up by a partial Cholesky factor.
+    """
+    n = len(gram)
+    left, r = np.diag(gram).copy(), moment.copy()
+    floor = _DEPENDENT * left
+    factor = np.zeros((min(most, n), n))
+    chosen = np.zeros(n, dtype=bool)
+    order: list[int] = []
+    for k in range(len(factor)):
+        gain = np.where(chosen | (left <= floor), -1.0, np.sum(r**2, axis=1) / left)
+        j = int(np.argmax(gain))
+        if gain[j] < 0:
+            break
+        row = (gram[j] - factor[:k, j] @ factor[:k]) / np.sqrt(left[j])
+        factor[k] = row
+        r = r - np.outer(row, r[j] / np.sqrt(left[j]))
+        left = np.maximum(left - row**2, np.finfo(float).tiny)
+        chosen[j] = True
+        order.append(j)
+    return np.array(order, dtype=np.intp)

@@ -1,0 +1,117 @@
+"""The reference: the ridge solution on infinitely many features of a law.
+
+    minimise over f   Σ_k w_k (t_k - f(x_k))² / ν + ‖f‖²
+
+in the space of the law's kernel with a constant added; the mean of the Gaussian process. Its value
+at x is Σ_k β_k (1 + k(x, x_k)), with one β a row: exact and smooth, and as dear as it is large. It
+is what a sparse expansion is matched to. Where rows are too many for that system, the ridge
+solution on a large pool of features takes its place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import scipy.linalg as sla
+from numpy.typing import NDArray
+
+from harfe.homes import make_problem
+from harfe.likelihood import KernelSettings
+from harfe.machine import available_memory, blocks, one_blas_thread
+from harfe.pool import FeaturePool
+from harfe.ridge import RestrictedRidge
+from harfe.standard_rows import StandardRows
+
+# Up to so many rows the system is solved exactly.
+EXACT_ROWS = 3000
+
+# Features of the pool that is used beyond.
+POOL = 3000
+
+_PREDICT_BLOCK = 2048
+
+# What is added to the diagonal in units of the largest eigenvalue: rounding makes the kernel of
+# near rows indefinite by as much.
+_JITTER = 1e-14
+
+
+class Reference(Protocol):
+    """A dense function of standardised inputs."""
+
+    def predict(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values at rows of standardised inputs, shape (rows, targets)."""
+
+
+@dataclass(frozen=True)
+class ExactReference:
+    """Mean of the Gaussian process, conditioned on all rows."""
+
+    settings: KernelSettings
+    rows: NDArray[np.float64]  # transposed, of the variables in use
+    beta: NDArray[np.float64]
+
+    @classmethod
+    def fit(cls, settings: KernelSettings, data: StandardRows) -> ExactReference:
+        """Solve (K + 1 + ν/w) β = t."""
+        used = settings.used()
+        XT = np.ascontiguousarray(data.Z[:, settings.inclusion > 0].T)
+        C = used.kernel(XT)
+        C += 1.0
+        diagonal = np.diag_indices(len(C))
+        C[diagonal] += settings.noise / data.weights
+        jitter = _JITTER * float(np.trace(C))
+        with one_blas_thread():
+            while True:
+                shifted = C.copy()
+                shifted[diagonal] += jitter
+                try:
+                    L = sla.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+                    break
+                except np.linalg.LinAlgError:
+                    jitter *= 10
+            beta = sla.cho_solve((L, True), data.t, check_finite=False)
+        return cls(settings, XT, beta)
+
+    def predict(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Σ_k β_k (1 + k(x, x_k))."""
+        out = np.empty((len(Z), self.beta.shape[1]))
+        used, columns = self.settings.used(), self.settings.inclusion > 0
+        for rows in blocks(len(Z), _PREDICT_BLOCK):
+            XT = np.ascontiguousarray(Z[rows][:, columns].T)
+            K = used.kernel(XT, self.rows)
+            out[rows] = K @ self.beta + self.beta.sum(axis=0)
+        return out
+
+
+@dataclass(frozen=True)
+class PoolReference:
+    """Ridge solution on a large pool drawn from the law."""
+
+    pool: FeaturePool
+    coef: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+
+    @classmethod
+    def fit(cls, settings: KernelSettings, data: StandardRows, pool: FeaturePool) -> PoolReference:
+        """Solve the ridge problem whose prior is that of the kernel."""
+        problem = make_problem(
+            pool,
+            data.Z,
+            data.t,
+            data.weights,
+            largest_support=len(pool),
+            memory_budget=available_memory() / 2,
+            column_scale="none",
+        )
+        # Features have mean square 1/2, coefficients the variance 2V/N.
+        alpha = settings.noise * len(pool) / (2 * settings.variance() * data.weights.sum())
+        S = np.flatnonzero(problem.usable)
+        with one_blas_thread():
+            coef, intercept = problem.to_raw(S, RestrictedRidge(problem, alpha).solve(S))
+        return cls(pool.take(S), coef, intercept)
+
+    def predict(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum of all features of the pool."""
+        return np.asarray(self.pool.evaluate(Z) @ self.coef.T + self.intercept)

@@ -1,0 +1,99 @@
+"""Rows as the learning of a law sees them: distinct, clipped, in units of their deviation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harfe.units import InputBounds, InputUnits, find_bounds, measure_units
+
+# Beyond so many rows, equal ones are only looked for among so many drawn at random.
+_MOST_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class StandardRows:
+    """Distinct rows with weights, inputs and targets of mean 0 and deviation 1.
+
+    Equal rows are one row with the sum of their weights, so that weight 2 and a row twice are the
+    same data, bit for bit. The rows are sorted: their order does not matter either.
+
+    Attributes
+    ----------
+    Z : array of shape (rows, inputs)
+        Clipped and in units; a constant input is 0.
+    t : array of shape (rows, targets)
+    weights : array of shape (rows,)
+    bounds, units : InputBounds, InputUnits
+    centre, unit : arrays of shape (targets,)
+        Predictions are t · unit + centre.
+    """
+
+    Z: NDArray[np.float64]
+    t: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    bounds: InputBounds
+    units: InputUnits
+    centre: NDArray[np.float64]
+    unit: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls,
+        X: NDArray[np.float64],
+        y: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        *,
+        input_scale: str,
+        input_clip: float | None,
+        rng: np.random.Generator,
+    ) -> StandardRows:
+        """Standardise rows of real targets, shape (rows, targets), with positive weights."""
+        bounds = find_bounds(X, weights, input_clip)
+        X = bounds.clip(X)
+        units = measure_units(X, weights, input_scale)
+        share = weights / weights.sum()
+        largest = np.abs(y).max(axis=0)
+        largest[largest == 0] = 1.0
+        centre = (share @ (y / largest)) * largest
+        unit = np.sqrt(share @ ((y - centre) / largest) ** 2) * largest
+        unit = np.where(unit > 1e-13 * largest, unit, 1.0)
+        if len(X) > _MOST_ROWS:
+            drawn = rng.permutation(len(X))[:_MOST_ROWS]
+            X, y, weights = X[drawn], y[drawn], weights[drawn]
+        d = X.shape[1]
+        distinct, place = np.unique(np.hstack([X, y]), axis=0, return_inverse=True)
+        total = np.bincount(place.ravel(), weights=weights)
+        Z = (distinct[:, :d] - units.centre) / units.spread
+        t = (distinct[:, d:] - centre) / unit
+        return cls(Z, t, total, bounds, units, centre, unit)
+
+    @property
+    def varying(self) -> NDArray[np.intp]:
+        """Inputs that are not constant."""
+        return np.flatnonzero(np.isfinite(self.units.spread))
+
+    def subset(self, n: int, rng: np.random.Generator) -> StandardRows:
+        """At most n of the rows, drawn at random; themselves if they are no more."""
+        if len(self.Z) <= n:
+            return self
+        rows = np.sort(rng.permutation(len(self.Z))[:n])
+        return StandardRows(
+            self.Z[rows],
+            self.t[rows],
+            self.weights[rows],
+            self.bounds,
+            self.units,
+            self.centre,
+            self.unit,
+        )
+
+    def standardise(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Other rows, clipped and in the same units."""
+        return np.asarray((self.bounds.clip(X) - self.units.centre) / self.units.spread)
+
+    def to_targets(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Predictions in the user's units."""
+        return values * self.unit + self.centre
