@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from harfe.expansion import Expansion
     from harfe.features import SparseRandomFeatures
     from harfe.law import FeatureLaw
+    from harfe.learn import learn_law
+    from harfe.learning import LearnedLaw
     from harfe.path import SparsityPath, sparsity_path
     from harfe.pursuit import PursuitResult, StopReason, hard_ridge_pursuit
     from harfe.selection import HARFERegressorCV
@@ -26,11 +28,13 @@ _HOME = {
     "FeatureLaw": "law",
     "HARFERegressor": "estimator",
     "HARFERegressorCV": "selection",
+    "LearnedLaw": "learning",
     "PursuitResult": "pursuit",
     "SparseRandomFeatures": "features",
     "SparsityPath": "path",
     "StopReason": "pursuit",
     "hard_ridge_pursuit": "pursuit",
+    "learn_law": "learn",
     "sparsity_path": "path",
 }
 _MODULES = ("datasets", "metrics")
@@ -40,6 +44,7 @@ __all__ = [
     "FeatureLaw",
     "HARFERegressor",
     "HARFERegressorCV",
+    "LearnedLaw",
     "PursuitResult",
     "SparseRandomFeatures",
     "SparsityPath",
@@ -47,6 +52,7 @@ __all__ = [
     "__version__",
     "datasets",
     "hard_ridge_pursuit",
+    "learn_law",
     "metrics",
     "sparsity_path",
 ]

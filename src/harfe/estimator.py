@@ -15,6 +15,7 @@ from harfe.features import law_of, seed_of
 from harfe.fitted import ExpansionRegressor
 from harfe.folds import make_folds
 from harfe.homes import COLUMN_SCALES
+from harfe.law import FeatureLaw
 from harfe.machine import available_memory, one_blas_thread
 from harfe.pursuit import INITS, Round, check_settings
 from harfe.recipe import Posed, Recipe
@@ -54,6 +55,10 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         Which variables may meet in a feature: sets of column indices or names.
     variable_weights : array of shape (n_features,), default=None
         How often each input is drawn; None draws all alike.
+    law : FeatureLaw, default=None
+        Draw from this law, e.g. a learned one (:func:`learn_law`), on inputs in the units of
+        `input_scale`; order, activation, weights, scale, bias, interaction_cst and variable_weights
+        are not used then.
     init : "zero", "graded", "swapped" or array, default="zero"
         Start of the pursuit; an array of shape (n_components,) or (n_targets, n_components) holds
         coefficients of the raw features.
@@ -158,6 +163,7 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         bias: str = "phase",
         interaction_cst: Any = None,
         variable_weights: ArrayLike | None = None,
+        law: FeatureLaw | None = None,
         init: Any = "zero",
         step_size: float | str = "normalized",
         max_iter: int = 100,
@@ -181,6 +187,7 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         self.bias = bias
         self.interaction_cst = interaction_cst
         self.variable_weights = variable_weights
+        self.law = law
         self.init = init
         self.step_size = step_size
         self.max_iter = max_iter

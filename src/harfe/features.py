@@ -45,6 +45,8 @@ class SparseRandomFeatures(TransformerMixin, BaseEstimator):
     variable_weights : array of shape (n_features,), default=None
         How often each input is drawn: an index set has probability proportional to the product
         over its members. None draws all alike.
+    law : FeatureLaw, default=None
+        Draw from this law, e.g. a learned one; the parameters that describe one are not used then.
     random_state : int, RandomState instance or None, default=None
         Equal seeds give equal features; a larger `n_components` extends the pool.
 
@@ -84,6 +86,7 @@ class SparseRandomFeatures(TransformerMixin, BaseEstimator):
         bias: str = "phase",
         interaction_cst: Any = None,
         variable_weights: ArrayLike | None = None,
+        law: FeatureLaw | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
@@ -94,6 +97,7 @@ class SparseRandomFeatures(TransformerMixin, BaseEstimator):
         self.bias = bias
         self.interaction_cst = interaction_cst
         self.variable_weights = variable_weights
+        self.law = law
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> SparseRandomFeatures:
@@ -168,6 +172,14 @@ class SparseRandomFeatures(TransformerMixin, BaseEstimator):
 
 def law_of(estimator: Any, n_variables: int, *, order: Any = None, scale: Any = None) -> FeatureLaw:
     """Law that the parameters of an estimator describe; order and scale may be given instead."""
+    given = getattr(estimator, "law", None)
+    if isinstance(given, FeatureLaw):
+        if given.n_variables != n_variables:
+            raise ValueError(
+                f"law draws from {given.n_variables} inputs, but X has {n_variables}; pass a law "
+                "for as many"
+            )
+        return given
     names = getattr(estimator, "feature_names_in_", None)
     return FeatureLaw.from_settings(
         n_variables,

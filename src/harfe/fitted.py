@@ -93,7 +93,7 @@ class ExpansionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.expansion_ = fit.expansion
         self.law_ = recipe.law
         self.seed_ = recipe.seed
-        self._pool = fit.posed.pool
+        self._pool = fit.pool
         self._y_ndim = y_ndim
         self.support_ = fit.result.support
         self.n_components_, self.n_nonzero_coefs_ = recipe.n_components, recipe.n_nonzero_coefs
@@ -103,7 +103,7 @@ class ExpansionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             "relative_residual": fit.result.relative_residual,
         }
         self.stop_reason_ = fit.result.reason
-        clipped = fit.posed.bounds.clip(X)
+        clipped = fit.bounds.clip(X)
         self.feature_importances_ = sensitivities(fit.expansion, clipped, weights)
         if fit.result.reason is StopReason.MAX_ITER:
             warnings.warn(fit.result.reason.value, ConvergenceWarning, stacklevel=3)

@@ -59,7 +59,7 @@ def _exp_reduced(r):  # type: ignore[no-untyped-def]
 
 @njit(fastmath=_FLAGS, cache=True)
 def _exp_row(t, n, room, out):  # type: ignore[no-untyped-def]
-    """out = exp(t) for t <= 0. t and room are overwritten."""
+    """Out = exp(t) for t <= 0. t and room are overwritten."""
     for i in range(n):
         # The sum has no bits below the unit, so its last bits are the whole number of halvings.
         room[i] = max(t[i], _SMALLEST) * _LOG2E + _ROUND
@@ -74,7 +74,7 @@ def _exp_row(t, n, room, out):  # type: ignore[no-untyped-def]
 
 @njit(fastmath=_FLAGS, cache=True)
 def _normal_factors(x, z, rate, n, t, room, out):  # type: ignore[no-untyped-def]
-    """out = exp(-rate (x - z)²)."""
+    """Out = exp(-rate (x - z)²)."""
     for i in range(n):
         gap = x - z[i]
         t[i] = -rate * gap * gap
@@ -83,7 +83,7 @@ def _normal_factors(x, z, rate, n, t, room, out):  # type: ignore[no-untyped-def
 
 @njit(cache=True)
 def _uniform_factors(x, z, rate, n, out):  # type: ignore[no-untyped-def]
-    """out = sin(rate (x - z)) / (rate (x - z))."""
+    """Out = sin(rate (x - z)) / (rate (x - z))."""
     for i in range(n):
         a = rate * (x - z[i])
         out[i] = math.sin(a) / a if abs(a) > 1e-9 else 1.0

@@ -37,6 +37,9 @@ _LARGEST_NOISE = np.log(10.0)
 _START_SCALE, _START_NOISE = 0.5, 0.1
 _ORDER_PENALTY = 0.25
 
+# Relative gain of a step of L-BFGS below which it ends.
+_TOLERANCE = 1e-6
+
 
 @dataclass(frozen=True)
 class Prior:
@@ -198,9 +201,7 @@ class Likelihood:
         # The rate is σ²/2.
         return 2 * by_rate.sum(axis=0), by_p.sum(axis=0), by_eta.sum(axis=0)
 
-    def _penalty(
-        self, theta: NDArray[np.float64], own: int
-    ) -> tuple[float, NDArray[np.float64]]:
+    def _penalty(self, theta: NDArray[np.float64], own: int) -> tuple[float, NDArray[np.float64]]:
         prior = self.prior
         slopes = np.zeros_like(theta)
         gap = (theta[:own] - np.log(prior.scale)) / prior.spread
@@ -212,9 +213,7 @@ class Likelihood:
         value = 0.5 * prior.strength * np.sum(gap**2) + prior.sparsity * np.sum(p)
         return float(value + 0.5 * _ORDER_PENALTY * np.sum(orders**2)), slopes
 
-    def descend(
-        self, theta: NDArray[np.float64], steps: int
-    ) -> tuple[NDArray[np.float64], float]:
+    def descend(self, theta: NDArray[np.float64], steps: int) -> tuple[NDArray[np.float64], float]:
         """Minimise from theta by so many steps of L-BFGS; where it ends and the value there."""
         own = 1 if self.prior.isotropic else len(self.XT)
         bounds = [
@@ -223,7 +222,7 @@ class Likelihood:
             *[_ORDER_WEIGHT] * (self.max_order - 1),
             (np.log(self.prior.smallest_noise), _LARGEST_NOISE),
         ]
-        options = {"maxiter": steps, "maxcor": 20}
+        options = {"maxiter": steps, "maxcor": 20, "ftol": _TOLERANCE}
         with one_blas_thread():
             found = minimize(
                 self, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options

@@ -30,7 +30,7 @@ _POINTS_PER_ROW, _FEWEST_POINTS, _MOST_POINTS = 10, 2000, 6000
 _NEIGHBOURS = 5
 
 # Share of the rows in the weight of all points.
-_ROW_SHARE = 1 / 3
+_ROW_SHARE = 0.5
 
 # An input with fewer distinct values than this share of the rows is not interpolated.
 _CONTINUOUS = 0.5

@@ -78,6 +78,15 @@ class FeaturePool:
             self.activation,
         )
 
+    def replaced(self, places: NDArray[np.intp], features: FeaturePool) -> FeaturePool:
+        """The same pool with other features at these places, of no more variables each."""
+        width = features.indices.shape[1]
+        indices, values, phases = self.indices.copy(), self.values.copy(), self.phases.copy()
+        indices[places], values[places] = -1, 0.0
+        indices[places, :width], values[places, :width] = features.indices, features.values
+        phases[places] = features.phases
+        return FeaturePool(self.n_variables, indices, values, phases, self.activation)
+
     def in_user_units(self, units: InputUnits) -> FeaturePool:
         """Same functions of x, for a pool drawn on (x - centre) / spread.
 

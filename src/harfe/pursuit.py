@@ -41,6 +41,7 @@ class StopReason(Enum):
         "Raise max_iter to go on."
     )
     CALLBACK = "A callback asked to stop."
+    MATCHED = "The terms match the reference of a learned law; no pursuit was run."
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ class Race:
         self,
         n_jobs: int | None,
         deadline: float,
-        after_task: Callable[[int, int, Race], bool],
+        after_task: Callable[[int, int], bool],
     ) -> bool:
         """Run all stages, until `deadline` (of time.monotonic) or until a true `after_task`.
 
@@ -135,7 +135,7 @@ class Race:
                 self._run_chunk(chunk, workers)
                 done += len(chunk)
                 left = len(tasks) - start - len(chunk) + later
-                if after_task(done, done + left, self):
+                if after_task(done, done + left):
                     return left == 0
         return True
 
@@ -255,36 +255,24 @@ def task_keys(race: Race) -> dict[tuple[int, int], bytes]:
     return keys
 
 
-def results_of(
-    pools: Sequence[tuple[Any, float]],
-    sizes: NDArray[np.intp],
-    alphas: NDArray[np.float64],
-    scores: NDArray[np.float64],
-) -> dict[str, Any]:
-    """Scores (pools, sizes, alphas, folds) as scikit-learn lists them, a candidate an entry."""
-    params = [
-        {"order": order, "scale": scale, "n_nonzero_coefs": int(s), "alpha": float(a)}
-        for order, scale in pools
-        for s in sizes
-        for a in alphas
-    ]
-    flat = scores.reshape(len(params), -1)
-    count = np.sum(np.isfinite(flat), axis=1)
-    mean = np.full(len(flat), np.nan)
-    std = np.full(len(flat), np.nan)
+def results_of(params: list[dict[str, Any]], scores: NDArray[np.float64]) -> dict[str, Any]:
+    """Scores (candidates, folds) as scikit-learn lists them, a candidate an entry."""
+    count = np.sum(np.isfinite(scores), axis=1)
+    mean = np.full(len(scores), np.nan)
+    std = np.full(len(scores), np.nan)
     run = count > 0
-    mean[run], std[run] = np.nanmean(flat[run], axis=1), np.nanstd(flat[run], axis=1)
+    mean[run], std[run] = np.nanmean(scores[run], axis=1), np.nanstd(scores[run], axis=1)
     complete = count == count.max()
-    rank = np.zeros(len(flat), dtype=int)
+    rank = np.zeros(len(scores), dtype=int)
     rank[complete] = rankdata(-mean[complete], method="min").astype(int)
     results: dict[str, Any] = {"params": params}
-    for name in ("order", "scale", "n_nonzero_coefs", "alpha"):
+    for name in params[0]:
         column = np.empty(len(params), dtype=object)
         column[:] = [p[name] for p in params]
-        results[f"param_{name}"] = column if name == "order" else column.astype(float)
-    results["param_n_nonzero_coefs"] = results["param_n_nonzero_coefs"].astype(int)
-    for f in range(flat.shape[1]):
-        results[f"split{f}_test_score"] = flat[:, f]
+        kind = {type(p[name]) for p in params}
+        results[f"param_{name}"] = column.astype(kind.pop()) if kind in ({int}, {float}) else column
+    for f in range(scores.shape[1]):
+        results[f"split{f}_test_score"] = scores[:, f]
     results |= {"mean_test_score": mean, "std_test_score": std, "rank_test_score": rank}
     results["n_splits"] = count
     return results

@@ -60,15 +60,30 @@ class Posed:
 
 @dataclass(frozen=True)
 class Fit:
-    """What a recipe made of some rows."""
+    """What a recipe made of some rows.
 
-    posed: Posed
+    Attributes
+    ----------
+    pool : FeaturePool
+        All features that were drawn, in the user's units.
+    bounds : InputBounds
+    problem : Problem
+        The least-squares problem that holds the kept features, at these places.
+    places : int array of shape (s,)
+    result : PursuitResult
+    expansion : Expansion
+    """
+
+    pool: FeaturePool
+    bounds: InputBounds
+    problem: Problem
+    places: NDArray[np.intp]
     result: PursuitResult
     expansion: Expansion
 
     def posterior(self, alpha: float) -> Posterior:
         """Ridge posterior of the kept coefficients."""
-        return Posterior.of(self.posed.problem, self.result.support, alpha, self.expansion)
+        return Posterior.of(self.problem, self.places, alpha, self.expansion)
 
 
 @dataclass(frozen=True)
@@ -146,7 +161,8 @@ class Recipe:
             noise_level=self.noise_level,
             callback=None if after_round is None else lambda state: after_round(posed, state),
         )
-        return Fit(posed, result, posed.expansion(result.support, result.coef))
+        expansion = posed.expansion(result.support, result.coef)
+        return Fit(posed.pool, posed.bounds, posed.problem, result.support, result, expansion)
 
     def _start(self, problem: Problem) -> Any:
         if isinstance(self.init, str):

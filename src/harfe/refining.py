@@ -192,7 +192,7 @@ def refine(start: Matched, points: Points, sizes: Sequence[int]) -> list[Matched
     """
     problem = _Problem(points)
     support, pool = start.support, start.features
-    out = []
+    out: list[Matched] = []
     for s in sorted({s for s in sizes if s <= len(support)}, reverse=True):
         while len(support) > s:
             state = problem.project(pool)

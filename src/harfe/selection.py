@@ -21,21 +21,29 @@ from harfe.checks import check_inputs, check_targets, check_weights
 from harfe.estimator import HARFERegressor, check_scales, memory_bytes, pool_size
 from harfe.features import law_of, seed_of
 from harfe.fitted import ExpansionRegressor
-from harfe.fold_fits import fit_without, recipe_of
 from harfe.folds import Fold, make_folds
+from harfe.grid_search import GridSearch
+from harfe.law import FeatureLaw
+from harfe.law_search import KINDS, LawSearch, SparseSettings
+from harfe.learning import CANDIDATES, LearnedLaw
+from harfe.likelihood import Prior
 from harfe.machine import one_blas_thread
 from harfe.progress import SearchProgress
 from harfe.pursuit import check_settings
-from harfe.race import Choice, Data, Race, choose, results_of, task_keys
+from harfe.race import Choice, Data, Race, results_of
 from harfe.recipe import Recipe
 from harfe.scoring import make_scoring
 from harfe.uncertainty import Uncertainty
 
 SELECTIONS = ("best", "one_se")
+LAWS = ("auto", "learned", "grid")
 
 _N_SPLITS = 5
-# Below this weight of rows, the folds are cut this often.
+# Below this weight of rows, the folds of a grid are cut this often.
 _FEW_ROWS, _REPEATS = 300, 3
+
+# "auto" draws so many features from a learned law: they are about the right ones.
+_LEARNED_POOL = 4000
 
 
 class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
@@ -140,6 +148,8 @@ n_iter_, history_, stop_reason_, law_, seed_, uncertainty_, n_features_in_, feat
         self,
         n_components: int | str = "auto",
         *,
+        law: Any = "auto",
+        refine: bool = True,
         orders: Any = 4,
         scales: Any = 4,
         n_nonzero_coefs: Any = 20,
@@ -166,6 +176,8 @@ n_iter_, history_, stop_reason_, law_, seed_, uncertainty_, n_features_in_, feat
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
+        self.law = law
+        self.refine = refine
         self.orders = orders
         self.scales = scales
         self.n_nonzero_coefs = n_nonzero_coefs
@@ -216,30 +228,27 @@ n_iter_, history_, stop_reason_, law_, seed_, uncertainty_, n_features_in_, feat
         weights = check_weights(sample_weight, X)
         counted = weights > 0
         self._check()
+        self._learns = self._learns_law(X[counted], y)
         recipe = self._recipe(weights.sum())
         folds, n_first = self._folds(X, y, weights, groups, recipe.seed)
         every_X, every_y = X, y
         X, y, weights = X[counted], y[counted], weights[counted]
         data = Data(X, y.reshape(len(y), -1), weights)
-        race = self._race(recipe, data, folds, n_first, y.ndim)
+        search = self._search(recipe, data, folds, n_first, y.ndim)
         earlier = getattr(self, "_finished", {}) if self.warm_start else {}
-        keys = task_keys(race)
-        race.errors.update(
-            {task: earlier[key] for task, key in keys.items() if key in earlier},
-        )
+        search.resume(earlier)
         max_time = np.inf if self.max_time is None else float(self.max_time)
-        monitor = SearchProgress(self, race, every_X, every_y, sample_weight, self.verbose)
-        self.search_complete_ = race.run(self.n_jobs, started + max_time, monitor.after_task)
-        self._finished = {keys[task]: table for task, table in race.errors.items()}
-        choice = choose(race.table()[1], race.sizes, self.selection)
-        final = recipe_of(race, choice)
-        self._report(race, final, choice)
+        monitor = SearchProgress(self, search, every_X, every_y, sample_weight, self.verbose)
+        self.search_complete_ = search.run(self.n_jobs, started + max_time, monitor.after_task)
+        self._finished = search.finished()
+        choice = search.choose(self.selection)
         with one_blas_thread():
-            fit = final.fit(X, y, weights)
+            fit, final = search.fit(choice)
+            self._report(search, final, choice)
             self.uncertainty_ = Uncertainty.calibrated(
                 fit.posterior(final.alpha),
                 folds[:n_first],
-                lambda fold, _: fit_without(race, y, self.selection, fold),
+                lambda fold, _: search.fit_without(fold, self.selection),
                 X,
                 y,
                 weights,
@@ -248,8 +257,27 @@ n_iter_, history_, stop_reason_, law_, seed_, uncertainty_, n_features_in_, feat
         monitor.close()
         return self
 
+    def _learns_law(self, X: NDArray[np.float64], y: NDArray[Any]) -> bool:
+        """Whether the law is learned; "learned" says what stands against it."""
+        against = None
+        if y.dtype.kind == "c":
+            against = "y is complex"
+        elif self.interaction_cst is not None and not isinstance(self.interaction_cst, str):
+            against = "interaction_cst names sets of inputs"
+        elif self.variable_weights is not None:
+            against = "variable_weights says how often inputs are drawn"
+        elif self.weights != "normal" or self.bias != "phase":
+            against = f"weights={self.weights!r} and bias={self.bias!r} are not the law's own"
+        elif np.all(X[0] == X):
+            against = "all inputs are constant"
+        if isinstance(self.law, str) and self.law == "learned" and against:
+            raise ValueError(f"law='learned' is not possible: {against}; pass law='auto'")
+        return isinstance(self.law, str) and self.law != "grid" and against is None
+
     def _check(self) -> None:
         check_choice("selection", self.selection, SELECTIONS)
+        if not isinstance(self.law, FeatureLaw):
+            check_choice("law", self.law, LAWS)
         check_scales(self)
         if self.max_time is not None and not (is_number(self.max_time) and self.max_time > 0):
             raise ValueError(
@@ -260,6 +288,8 @@ n_iter_, history_, stop_reason_, law_, seed_, uncertainty_, n_features_in_, feat
     def _recipe(self, total_weight: float) -> Recipe:
         """Settings that all candidates share; order, scale, s and α are placeholders."""
         N = pool_size(self.n_components, max(total_weight, self.n_features_in_))
+        if self._learns and isinstance(self.n_components, str):
+            N = _LEARNED_POOL
         check_settings(
             n_nonzero_coefs=1,
             n_components=N,
@@ -270,7 +300,7 @@ n_iter_, history_, stop_reason_, law_, seed_, uncertainty_, n_features_in_, feat
             noise_level=None,
         )
         return Recipe(
-            law=self._law(1, 1.0),
+            law=self.law if isinstance(self.law, FeatureLaw) else self._law(1, 1.0),
             seed=seed_of(self.random_state),
             n_components=N,
             n_nonzero_coefs=1,
@@ -301,7 +331,7 @@ n_iter_, history_, stop_reason_, law_, seed_, uncertainty_, n_features_in_, feat
         counted = weights > 0
         n_splits, repeats = _N_SPLITS, 1
         if groups is None:
-            repeats = _REPEATS if weights.sum() < _FEW_ROWS else 1
+            repeats = _REPEATS if weights.sum() < _FEW_ROWS and not self._learns else 1
         else:
             groups = _check_groups(groups, counted)
             n_splits = min(n_splits, len(np.unique(groups[counted])))
@@ -313,15 +343,44 @@ n_iter_, history_, stop_reason_, law_, seed_, uncertainty_, n_features_in_, feat
         folds = make_folds("cv", cv, X, y, seed, counted=counted, groups=groups, repeats=repeats)
         return folds, len(folds) // repeats
 
-    def _race(
+    def _search(
         self, recipe: Recipe, data: Data, folds: list[Fold], n_first: int, y_ndim: int
-    ) -> Race:
+    ) -> GridSearch | LawSearch:
         """Candidates of every kind, and the rows they are tried on."""
+        scoring = make_scoring(self, data, y_ndim)
+        lightest = min(data.weights[train].sum() for train, _ in folds)
+        self.alphas_ = np.array(candidate_alphas(self.alphas))
+        N = recipe.n_components
+        if self._learns:
+            self.sizes_ = np.array(candidate_sizes(self.n_nonzero_coefs, N, N))
+            kinds: tuple[str, ...] = KINDS if self.refine else KINDS[:-1]
+            if self.activation == "exp":
+                kinds = KINDS[:1]
+            settings = SparseSettings(
+                kinds, tuple(self.sizes_.tolist()), tuple(self.alphas_.tolist())
+            )
+            return LawSearch(recipe, self._priors(), settings, data, folds, scoring)
+        self.sizes_ = np.array(candidate_sizes(self.n_nonzero_coefs, N, lightest))
+        pools = self._pools(recipe)
+        race = Race(
+            [law_recipe for _, law_recipe in pools],
+            self.sizes_.tolist(),
+            self.alphas_.tolist(),
+            data,
+            folds,
+            n_first,
+            scoring,
+        )
+        return GridSearch(race, [pool for pool, _ in pools])
+
+    def _pools(self, recipe: Recipe) -> list[tuple[tuple[Any, Any], Recipe]]:
+        """Every order and scale of the grid, or the law that was given."""
+        if isinstance(self.law, FeatureLaw):
+            return [((self.law.orders, self.law.scale), recipe)]
         d = self.n_features_in_
-        self.pools_, recipes = [], []
-        laws = set()
         if self.variable_weights is not None:
             d = min(d, np.count_nonzero(self.variable_weights))
+        pools, laws = [], set()
         for order in candidate_orders(self.orders, d):
             for scale in candidate_scales(self.scales):
                 law = self._law(order, scale)
@@ -329,36 +388,59 @@ n_iter_, history_, stop_reason_, law_, seed_, uncertainty_, n_features_in_, feat
                 same = replace(law, orders=tuple(dict.fromkeys(law.orders)))
                 if same not in laws:
                     laws.add(same)
-                    self.pools_.append((order, scale))
-                    recipes.append(replace(recipe, law=law))
-        lightest = min(data.weights[train].sum() for train, _ in folds)
-        self.sizes_ = np.array(candidate_sizes(self.n_nonzero_coefs, recipe.n_components, lightest))
-        self.alphas_ = np.array(candidate_alphas(self.alphas))
-        scoring = make_scoring(self, data, y_ndim)
-        return Race(
-            recipes, self.sizes_.tolist(), self.alphas_.tolist(), data, folds, n_first, scoring
-        )
+                    pools.append(((order, scale), replace(recipe, law=law)))
+        return pools
 
-    def _report(self, race: Race, final: Recipe, choice: Choice) -> None:
+    def _priors(self) -> list[Prior]:
+        """Candidates for a learned law: as a constraint allows, each once."""
+        caps = {"no_interactions": 1, "pairwise": 2}
+        cap = caps.get(self.interaction_cst, np.inf) if self.interaction_cst else np.inf
+        capped = (
+            replace(prior, max_order=int(min(prior.max_order, cap)))
+            for prior in CANDIDATES.values()
+        )
+        return list({replace(prior, name=""): prior for prior in capped}.values())
+
+    def _report(self, search: GridSearch | LawSearch, final: Recipe, choice: Choice) -> None:
         """Fill the attributes that tell of the search."""
-        self.mse_path_, scores = race.table()
-        self.order_, self.scale_ = self.pools_[choice.pool]
-        self.alpha_ = final.alpha
+        self.mse_path_, scores = search.table()
         self.best_score_ = choice.score
-        self.n_splits_ = len(race.folds)
-        self.cv_results_ = results_of(self.pools_, self.sizes_, self.alphas_, scores)
+        self.n_splits_ = scores.shape[-1]
+        self.alpha_ = final.alpha
+        self.learned_law_: LearnedLaw | None = None
+        if isinstance(search, LawSearch):
+            self.learned_law_ = search.learned(search.fit_best_law())
+            self.pools_: list[Any] = list(search.settings.kinds)
+            self.fit_ = self.pools_[choice.pool]
+            names: tuple[str, ...] = ("fit",)
+            rows: list[tuple[Any, ...]] = [(kind,) for kind in self.pools_]
+            own: dict[str, Any] = {"law": final.law}
+        else:
+            self.pools_ = list(search.pools)
+            self.fit_ = "data"
+            self.order_, self.scale_ = self.pools_[choice.pool]
+            names, rows = ("order", "scale"), list(self.pools_)
+            own = {"order": self.order_, "scale": self.scale_}
+            if isinstance(self.law, FeatureLaw):
+                own = {"law": self.law}
+        params = [
+            {**dict(zip(names, row, strict=True)), "n_nonzero_coefs": int(s), "alpha": float(a)}
+            for row in rows
+            for s in self.sizes_
+            for a in self.alphas_
+        ]
+        self.cv_results_ = results_of(params, scores.reshape(len(params), -1))
         plain = HARFERegressor().get_params()
         self.best_params_ = {
             name: value
             for name, value in self.get_params().items()
-            if name in plain and value is not plain[name] and name != "random_state"
+            if name in plain and value is not plain[name] and name not in ("random_state", "law")
         } | {
             "n_components": final.n_components,
             "n_nonzero_coefs": final.n_nonzero_coefs,
-            "order": self.order_,
-            "scale": self.scale_,
             "alpha": self.alpha_,
             "init": final.init,
+            **own,
         }
 
 

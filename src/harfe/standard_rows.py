@@ -65,7 +65,7 @@ class StandardRows:
             X, y, weights = X[drawn], y[drawn], weights[drawn]
         d = X.shape[1]
         distinct, place = np.unique(np.hstack([X, y]), axis=0, return_inverse=True)
-        total = np.bincount(place.ravel(), weights=weights)
+        total = np.bincount(place.ravel(), weights=weights).astype(float)
         Z = (distinct[:, :d] - units.centre) / units.spread
         t = (distinct[:, d:] - centre) / unit
         return cls(Z, t, total, bounds, units, centre, unit)

@@ -1,0 +1,462 @@
+"""Selection under a learned law: which law, which way to fit it, how many terms.
+
+First the candidates for the law race: each is fitted without a fold and predicts its rows by its
+reference, all candidates on the first folds, the two best on the others. Under the winner, fitted
+anew without each fold, three kinds of sparse models are tried at every size:
+
+- "data": features of the law chosen on y itself (the paper's objective), for every ridge weight;
+- "matched": features chosen to match the reference;
+- "refined": those with weights and phases trained to match it.
+
+What is held out judges all of them, as rows of real y: neither the likelihood nor the gap to the
+reference decides.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import NDArray
+
+from harfe.expansion import Expansion
+from harfe.folds import Fold
+from harfe.homes import make_problem
+from harfe.learning import (
+    MOST_ROWS,
+    LawFit,
+    LawSettings,
+    LearnedLaw,
+    fit_candidate,
+    standardise,
+)
+from harfe.likelihood import Prior
+from harfe.machine import one_blas_thread
+from harfe.matching import Matched, make_points, match
+from harfe.pursuit import PursuitResult, StopReason
+from harfe.race import Choice, Data, Scoring, errors_on_fold
+from harfe.recipe import Fit, Recipe
+from harfe.refining import refine
+from harfe.uncertainty import Posterior
+
+KINDS = ("data", "matched", "refined")
+
+# Folds on which all candidates run, and how many go on.
+_FIRST_FOLDS, _FINALISTS = 2, 2
+
+# Training starts from so many features at most: a step costs the square of their number.
+_MOST_REFINED = 128
+
+# Mean errors this close to the lowest count as equal: the fewest terms win.
+_EQUAL = 0.02
+
+
+@dataclass(frozen=True)
+class SparseSettings:
+    """What is tried under a law."""
+
+    kinds: tuple[str, ...]
+    sizes: tuple[int, ...]
+    alphas: tuple[float, ...]
+
+
+def fit_law(recipe: Recipe, prior: Prior, data: Data, rows: NDArray[np.intp]) -> LawFit:
+    """Fit a candidate to some rows."""
+    settings = LawSettings(
+        recipe.seed, recipe.input_scale, recipe.input_clip, activation=recipe.law.activation
+    )
+    with one_blas_thread():
+        standard = standardise(data.X[rows], data.y[rows], data.weights[rows], settings)
+        return fit_candidate(prior, standard, settings)
+
+
+def sparse_paths(
+    recipe: Recipe, law: LawFit, kinds: Sequence[str], sizes: Sequence[int]
+) -> dict[str, list[Matched]]:
+    """Match the reference of a law by its features, at every size, plainly or with training."""
+    kinds = [kind for kind in kinds if kind != "data"]
+    if not kinds:
+        return {}
+    rng = np.random.default_rng(recipe.seed)
+    data = law.data
+    small = [s for s in sizes if s <= _MOST_REFINED]
+    paths = {}
+    with one_blas_thread():
+        points = make_points(law.reference, data.Z, data.weights, law.kernel.inclusion, rng)
+        wanted = sizes if "matched" in kinds else [max(small)]
+        plain = match(replace(recipe, law=law.law).draw(), points, wanted)
+        if "matched" in kinds:
+            paths["matched"] = plain
+        if "refined" in kinds and small:
+            start = [model for model in plain if len(model.support) <= max(small)][-1]
+            paths["refined"] = refine(start, points, small)
+    return paths
+
+
+def sparse_on_fold(
+    recipe: Recipe,
+    law: LawFit,
+    settings: SparseSettings,
+    data: Data,
+    fold: Fold,
+    scoring: Scoring | None,
+) -> tuple[NDArray[np.float64], dict[tuple[str, int], Matched]]:
+    """Held-out error and score of every kind, size and ridge weight; and the matched models.
+
+    The table has the shape (2, kinds, sizes, alphas). Kinds that match a reference have no ridge
+    weight of their own and fill the first column.
+    """
+    train, test = fold
+    sizes = list(settings.sizes)
+    table = np.full((2, len(settings.kinds), len(sizes), len(settings.alphas)), np.nan)
+    models = {}
+    Z = law.data.standardise(data.X[test])
+    paths = sparse_paths(recipe, law, settings.kinds, sizes)
+    for k, kind in enumerate(settings.kinds):
+        if kind == "data":
+            # More terms than rows have nothing to hold on to but the ridge.
+            fewer = [s for s in sizes if s <= data.weights[train].sum()] or sizes[:1]
+            own = replace(recipe, law=law.law)
+            table[:, k, : len(fewer)] = errors_on_fold(
+                own, own.draw(), fewer, settings.alphas, data, fold, scoring
+            )
+            continue
+        for model in paths.get(kind, []):
+            s = len(model.support)
+            if s in sizes:
+                models[kind, s] = model
+                prediction = law.data.to_targets(model.predict(Z))
+                error = float(data.errors(prediction[:, None], test)[0])
+                score = -error if scoring is None else scoring(prediction, test)
+                table[:, k, sizes.index(s), 0] = error, score
+    return table, models
+
+
+@dataclass
+class Clock:
+    """Counts tasks, tells of them, and knows whether to stop."""
+
+    planned: int
+    deadline: float
+    after_task: Callable[[int, int], bool]
+    done: int = 0
+    stopped: bool = False
+
+    def count(self, n: int) -> None:
+        """Tell of n more tasks."""
+        self.done += n
+        asked = self.after_task(self.done, max(self.planned, self.done))
+        self.stopped = self.stopped or asked or time.monotonic() > self.deadline
+
+
+@dataclass
+class LawSearch:
+    """The race of the laws and the table of the sparse models under the winner.
+
+    Attributes
+    ----------
+    laws : dict
+        (candidate, fold) -> LawFit.
+    law_scores : dict
+        (candidate, fold) -> (error, score) of the reference on the held-out rows.
+    tables : dict
+        Fold -> what `sparse_on_fold` returned.
+    """
+
+    recipe: Recipe
+    priors: Sequence[Prior]
+    settings: SparseSettings
+    data: Data
+    folds: Sequence[Fold]
+    scoring: Scoring | None = None
+    earlier: dict[bytes, Any] = field(default_factory=dict)
+    laws: dict[tuple[int, int], LawFit] = field(default_factory=dict)
+    law_scores: dict[tuple[int, int], tuple[float, float]] = field(default_factory=dict)
+    tables: dict[int, tuple[NDArray[np.float64], dict[tuple[str, int], Matched]]] = field(
+        default_factory=dict
+    )
+    _finished: dict[bytes, Any] = field(default_factory=dict)
+    _final: LawFit | None = None
+
+    @property
+    def planned(self) -> int:
+        """Most tasks that the search can have."""
+        return (len(self.priors) + 1) * len(self.folds)
+
+    def resume(self, earlier: dict[bytes, Any]) -> None:
+        """Take over what an earlier search on the same rows has finished."""
+        self.earlier = earlier
+
+    def finished(self) -> dict[bytes, Any]:
+        """What a later search may take over."""
+        return self._finished
+
+    def best_so_far(self) -> tuple[float, str]:
+        """Best mean score and whose it is."""
+        name = self.priors[self.best_law()].name
+        if not self.tables:
+            return max(score for _, score in self._mean_law_scores(len(self.folds))), f"law {name}"
+        choice = self.choose("best")
+        kind, s = self.settings.kinds[choice.pool], self.settings.sizes[choice.size]
+        return choice.score, f"law {name}, {kind}, {s} terms"
+
+    def run(
+        self,
+        n_jobs: int | None,
+        deadline: float,
+        after_task: Callable[[int, int], bool],
+    ) -> bool:
+        """Run until `deadline` (of time.monotonic) or until a true `after_task`.
+
+        A law and one fold of sparse models are fitted whatever the time. Returns whether all was
+        run.
+        """
+        clock = Clock(self.n_law_tasks + len(self.folds), deadline, after_task)
+        workers = effective_n_jobs(n_jobs)
+        self.race_laws(workers, clock)
+        k = self.best_law()
+        mine = [f for f in range(len(self.folds)) if (k, f) in self.laws]
+        for start in range(0, len(mine), workers):
+            if clock.stopped and self.tables:
+                break
+            self._try_sparse(k, mine[start : start + workers], workers)
+            clock.count(len(mine[start : start + workers]))
+        return len(self.tables) == len(self.folds)
+
+    @property
+    def n_law_tasks(self) -> int:
+        """Fits that the race of the laws takes."""
+        n_first = min(_FIRST_FOLDS, len(self.folds))
+        finalists = min(_FINALISTS, len(self.priors))
+        return len(self.priors) * n_first + finalists * (len(self.folds) - n_first)
+
+    def race_laws(self, workers: int, clock: Clock) -> None:
+        """All candidates on the first folds, the best on the others."""
+        n_first = min(_FIRST_FOLDS, len(self.folds))
+        alive = list(range(len(self.priors)))
+        for folds in (range(n_first), range(n_first, len(self.folds))):
+            if folds.start:
+                best = sorted(self._mean_law_scores(n_first), key=lambda pair: -pair[1])
+                alive = sorted(k for k, _ in best[:_FINALISTS])
+            tasks = [(k, f) for f in folds for k in alive]
+            for start in range(0, len(tasks), workers):
+                if clock.stopped and self.laws:
+                    return
+                self._fit_laws(tasks[start : start + workers], workers)
+                clock.count(len(tasks[start : start + workers]))
+
+    def _fit_laws(self, tasks: list[tuple[int, int]], workers: int) -> None:
+        calls = {
+            (k, f): (self.recipe, self.priors[k], self.data, self.folds[f][0]) for k, f in tasks
+        }
+        found = self._all(
+            fit_law, {t: (self._key(t[1], self.priors[t[0]]), c) for t, c in calls.items()}, workers
+        )
+        self.laws.update(found)
+        for (k, f), law in found.items():
+            test = self.folds[f][1]
+            prediction = law.predict(self.data.X[test])
+            error = float(self.data.errors(prediction[:, None], test)[0])
+            score = -error if self.scoring is None else self.scoring(prediction, test)
+            self.law_scores[k, f] = error, score
+
+    def _try_sparse(self, k: int, folds: list[int], workers: int) -> None:
+        calls = {
+            f: (
+                self._key(f, (self.priors[k], self.settings)),
+                (
+                    self.recipe,
+                    self.laws[k, f],
+                    self.settings,
+                    self.data,
+                    self.folds[f],
+                    self.scoring,
+                ),
+            )
+            for f in folds
+        }
+        self.tables.update(self._all(sparse_on_fold, calls, workers))
+
+    def _all(
+        self, function: Any, calls: dict[Any, tuple[bytes, tuple[Any, ...]]], workers: int
+    ) -> dict[Any, Any]:
+        """Call for every entry that no earlier search has finished."""
+        new = {name: call for name, (key, call) in calls.items() if key not in self.earlier}
+        if workers == 1 or len(new) <= 1:
+            results = [function(*call) for call in new.values()]
+        else:
+            results = Parallel(n_jobs=workers)(delayed(function)(*call) for call in new.values())
+        fresh = dict(zip(new, results, strict=True))
+        out = {
+            name: fresh[name] if name in fresh else self.earlier[key]
+            for name, (key, _) in calls.items()
+        }
+        self._finished.update({key: out[name] for name, (key, _) in calls.items()})
+        return out
+
+    def _key(self, f: int, what: Any) -> bytes:
+        """What the result of a task depends on, as a digest."""
+        key = hashlib.sha256()
+        for array in (self.data.X, self.data.y, self.data.weights, *self.folds[f]):
+            key.update(repr((array.shape, array.dtype)).encode() + array.tobytes())
+        scorer = None if self.scoring is None else self.scoring.scorer  # type: ignore[attr-defined]
+        key.update(repr((replace(self.recipe, memory_budget=0.0), what, scorer)).encode())
+        return key.digest()
+
+    def _mean_law_scores(self, n_folds: int) -> list[tuple[int, float]]:
+        """Mean score of every candidate over the first folds, of those that ran on the most."""
+        scores = {
+            k: [s for (j, f), (_, s) in self.law_scores.items() if j == k and f < n_folds]
+            for k in range(len(self.priors))
+        }
+        most = max(len(s) for s in scores.values())
+        return [(k, float(np.mean(s))) for k, s in scores.items() if len(s) == most]
+
+    def best_law(self) -> int:
+        """Candidate with the best mean score over the folds, of those that ran on the most."""
+        return max(self._mean_law_scores(len(self.folds)), key=lambda pair: pair[1])[0]
+
+    def learned(self, law: LawFit) -> LearnedLaw:
+        """What was learned, for the user."""
+        prior = self.priors[self.best_law()]
+        return LearnedLaw(
+            law.law,
+            prior.name,
+            self.law_errors(),
+            law.kernel.noise,
+            law.kernel.variance(),
+            min(len(law.data.Z), MOST_ROWS),
+            self.recipe.columns,
+        )
+
+    def law_errors(self) -> dict[str, float]:
+        """Mean squared error of every candidate's reference over the folds it ran on."""
+        return {
+            prior.name: float(np.mean([e for (j, _), (e, _) in self.law_scores.items() if j == k]))
+            for k, prior in enumerate(self.priors)
+            if any(j == k for j, _ in self.law_scores)
+        }
+
+    def table(self) -> NDArray[np.float64]:
+        """Errors and scores, shape (2, kinds, sizes, alphas, folds); NaN where nothing was run."""
+        settings = self.settings
+        shape = (len(settings.kinds), len(settings.sizes), len(settings.alphas), len(self.folds))
+        out = np.full((2, *shape), np.nan)
+        for f, (cells, _) in self.tables.items():
+            out[..., f] = cells
+        return out
+
+    def choose(self, selection: str, folds: Sequence[int] | None = None) -> Choice:
+        """Pick a kind, size and ridge weight by these folds, all by default.
+
+        "best" has the fewest terms of all whose mean error is within 2 % of the lowest (with
+        `scoring`, the highest score itself); "one_se" of all within one standard error.
+        """
+        wanted = sorted(self.tables if folds is None else folds)
+        scores = self.table()[1][..., wanted]
+        mean = np.mean(scores, axis=-1)
+        mean = np.where(np.isfinite(mean), mean, -np.inf)
+        best = np.unravel_index(np.argmax(mean), mean.shape)
+        slack = 0.0
+        if selection == "one_se" and len(wanted) > 1:
+            slack = float(scores[best].std(ddof=1)) / np.sqrt(len(wanted))
+        elif selection == "best" and self.scoring is None:
+            slack = _EQUAL * abs(float(mean[best]))
+        allowed = np.argwhere(mean >= mean[best] - slack)
+        k, i, a = min(
+            (tuple(int(v) for v in cell) for cell in allowed),
+            key=lambda cell: (self.settings.sizes[cell[1]], -mean[cell], -cell[2], cell[0]),
+        )
+        return Choice(k, i, a, float(mean[k, i, a]))
+
+    def fit_best_law(self) -> LawFit:
+        """Fit the best candidate to all rows; once."""
+        if self._final is None:
+            everything = np.arange(len(self.data.X))
+            prior = self.priors[self.best_law()]
+            self._final = fit_law(self.recipe, prior, self.data, everything)
+        return self._final
+
+    def fit(self, choice: Choice) -> tuple[Fit, Recipe]:
+        """Fit all rows with the law and the choice."""
+        everything = np.arange(len(self.data.X))
+        law = self.fit_best_law()
+        recipe = self._recipe(choice, law)
+        kind = self.settings.kinds[choice.pool]
+        if kind == "data":
+            data = self.data
+            return recipe.fit(data.X, data.y, data.weights), recipe
+        sizes = [s for s in self.settings.sizes if s >= recipe.n_nonzero_coefs]
+        if kind == "matched":
+            sizes = sizes[:1]
+        model = sparse_paths(self.recipe, law, [kind], sizes)[kind][0]
+        return matched_fit(recipe, law, model, self.data, everything), recipe
+
+    def fit_without(self, fold: int, selection: str) -> tuple[Expansion, Posterior]:
+        """The model of the rows outside a fold, with the settings that the other folds choose."""
+        others = [f for f in self.tables if f != fold]
+        choice = self.choose(selection, others or None)
+        train = self.folds[fold][0]
+        law = self.laws[self.best_law(), fold]
+        recipe = self._recipe(choice, law)
+        kind = self.settings.kinds[choice.pool]
+        model = self.tables[fold][1].get((kind, recipe.n_nonzero_coefs))
+        if model is None:
+            data = self.data
+            fit = recipe.fit(data.X[train], data.y[train], data.weights[train])
+        else:
+            fit = matched_fit(recipe, law, model, self.data, train)
+        return fit.expansion, fit.posterior(recipe.alpha)
+
+    def _recipe(self, choice: Choice, law: LawFit) -> Recipe:
+        s = self.settings.sizes[choice.size]
+        alpha = self.settings.alphas[choice.alpha]
+        if self.settings.kinds[choice.pool] != "data":
+            alpha = prior_alpha(law, s)
+        return replace(self.recipe, law=law.law, n_nonzero_coefs=s, alpha=alpha)
+
+
+def prior_alpha(law: LawFit, s: int) -> float:
+    """Ridge weight that the law stands for, on s features of unit mean square."""
+    M = float(law.data.weights.sum())
+    return law.kernel.noise * s / (law.kernel.variance() * M)
+
+
+def matched_fit(
+    recipe: Recipe, law: LawFit, model: Matched, data: Data, rows: NDArray[np.intp]
+) -> Fit:
+    """State a matched model in the user's units, with all that is known after a fit."""
+    standard = law.data
+    coef = model.coef * standard.unit[:, None]
+    intercept = standard.to_targets(model.intercept)
+    features = model.features.in_user_units(standard.units)
+    bounds = standard.bounds
+    kept = bounds if bounds.finite.any() else None
+    expansion = Expansion(features, coef, intercept, recipe.columns, False, kept)
+    X, y, weights = data.X[rows], data.y[rows], data.weights[rows]
+    problem = make_problem(
+        features,
+        bounds.clip(X),
+        y,
+        weights,
+        largest_support=len(features),
+        memory_budget=recipe.memory_budget,
+        fit_intercept=recipe.fit_intercept,
+        column_scale="rms",
+    )
+    residual = np.sum(weights @ (y - expansion.predict(X)) ** 2 / standard.unit**2)
+    result = PursuitResult(
+        support=model.support,
+        coef=model.coef.T,
+        objective=np.array([model.gap]),
+        relative_residual=np.array([np.sqrt(residual / (weights.sum() * y.shape[1]))]),
+        best_round=0,
+        reason=StopReason.MATCHED,
+    )
+    pool = recipe.draw().in_user_units(standard.units).replaced(model.support, features)
+    return Fit(pool, bounds, problem, np.arange(len(features)), result, expansion)
