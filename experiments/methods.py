@@ -35,14 +35,20 @@ class Adapter(Protocol):
 
 @dataclass(frozen=True)
 class HarfeCV:
-    """HARFERegressorCV as it comes."""
+    """HARFERegressorCV as it comes, or with a part of it switched off."""
+
+    law: str = "auto"
+    refine: bool = True
 
     def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
         """It tunes itself."""
         from harfe import HARFERegressorCV
 
-        model = HARFERegressorCV(random_state=seed).fit(X, y)
-        chosen = {name: getattr(model, f"{name}_") for name in ("order", "scale", "alpha")}
+        model = HARFERegressorCV(law=self.law, refine=self.refine, random_state=seed).fit(X, y)
+        if model.learned_law_ is None:
+            chosen = {name: getattr(model, f"{name}_") for name in ("order", "scale", "alpha")}
+        else:
+            chosen = {"law": model.learned_law_.candidate, "fit": model.fit_}
         return Fitted(model, len(model.support_), chosen)
 
 

@@ -21,7 +21,9 @@ from harfe.datasets import make_function
 from harfe.law import FeatureLaw
 from harfe.race import choose, errors_on_fold
 
+#: The search over orders and scales; tests/test_law_search.py is about learned laws.
 SMALL = {
+    "law": "grid",
     "n_components": 200,
     "orders": [1, 2],
     "scales": [0.5, 1.0],
@@ -57,11 +59,12 @@ def check_same_search(a, b, **tolerance):
 # --- scikit-learn's contract ---------------------------------------------------------------------
 
 
-def test_every_estimator_check_passes_with_warnings_as_errors():
+@pytest.mark.parametrize("law", ["'auto'", "'grid'"])
+def test_every_estimator_check_passes_with_warnings_as_errors(law):
     # numbers of candidates, because some checks set n_components=1
     results = estimator_checks(
-        "HARFERegressorCV(n_components=50, orders=2, scales=[1.0], n_nonzero_coefs=3, "
-        "alphas=[1e-3, 0.1], cv=3, random_state=0)"
+        f"HARFERegressorCV(n_components=50, law={law}, orders=2, scales=[1.0], "
+        "n_nonzero_coefs=3, alphas=[1e-3, 0.1], cv=3, random_state=0)"
     )
     assert len(results) >= 50
     assert [result for result in results if result[1] != "passed"] == []
@@ -710,12 +713,13 @@ def test_a_warm_start_takes_over_nothing_that_could_differ(friedman, clock, chan
 
 
 def test_numbers_of_candidates(friedman):
-    model = HARFERegressorCV(200, orders=3, scales=2, n_nonzero_coefs=4, alphas=3, random_state=0)
+    numbers = {"orders": 3, "scales": 2, "n_nonzero_coefs": 4, "alphas": 3}
+    model = HARFERegressorCV(200, law="grid", **numbers, random_state=0)
     model.fit(friedman.X, friedman.y)
     assert model.pools_ == [(q, v) for q in (2, 1, (1, 2)) for v in (0.2, 4.0)]
     np.testing.assert_allclose(model.alphas_, [1e-12, 10**-5.5, 10])
     assert model.sizes_.tolist() == [2, 6, 20, 64]  # equal ratios up to the rows of a fold
-    one = HARFERegressorCV(200, orders=1, scales=1, n_nonzero_coefs=1, alphas=1, cv=4)
+    one = HARFERegressorCV(200, law="grid", orders=1, scales=1, n_nonzero_coefs=1, alphas=1, cv=4)
     one.fit(friedman.X, friedman.y)
     assert one.mse_path_.shape == (1, 1, 1, 4)
     assert one.pools_ == [(2, 1.0)]
@@ -725,7 +729,7 @@ def test_numbers_of_candidates(friedman):
 def test_the_default_grid():
     parameters = inspect.signature(HARFERegressorCV).parameters
     X = np.random.default_rng(0).uniform(size=(40, 5))
-    model = HARFERegressorCV(100, random_state=0, cv=2).fit(X, np.sin(3 * X[:, 0]))
+    model = HARFERegressorCV(100, law="grid", random_state=0, cv=2).fit(X, np.sin(3 * X[:, 0]))
     assert len(model.pools_) == parameters["orders"].default * parameters["scales"].default
     assert len(model.alphas_) == parameters["alphas"].default
     assert (model.alphas_[0], model.alphas_[-1]) == pytest.approx((1e-12, 10))
@@ -735,6 +739,7 @@ def test_the_default_grid():
 def test_arrays_of_candidates_are_taken_as_they_are(friedman):
     model = HARFERegressorCV(
         100,
+        law="grid",
         orders=np.array([2, 1]),
         scales=(2.0, 0.25),
         n_nonzero_coefs=np.array([9, 3, 9]),
@@ -746,7 +751,9 @@ def test_arrays_of_candidates_are_taken_as_they_are(friedman):
     assert model.sizes_.tolist() == [3, 9]
     assert model.alphas_.tolist() == [0.0, 1.0]
     assert np.all(np.isfinite(model.mse_path_[:, :, :, 0]))
-    mixed = HARFERegressorCV(100, orders=[(1, 2), [2, 3]], scales=[1.0], cv=2, random_state=0)
+    mixed = HARFERegressorCV(
+        100, law="grid", orders=[(1, 2), [2, 3]], scales=[1.0], cv=2, random_state=0
+    )
     mixed.fit(friedman.X, friedman.y)
     assert mixed.pools_ == [((1, 2), 1.0), ((2, 3), 1.0)]
     assert isinstance(mixed.order_, tuple)
@@ -832,10 +839,11 @@ def test_a_constant_target_is_predicted(friedman):
     assert model.alpha_ == 1.0
 
 
+@pytest.mark.parametrize("law", ["auto", "grid"])
 @pytest.mark.parametrize("number", [2, 3, 5])
-def test_very_few_rows(friedman, number):
+def test_very_few_rows(friedman, number, law):
     X, y = friedman.X[:number], friedman.y[:number]
-    model = HARFERegressorCV(50, orders=2, scales=1, alphas=2, random_state=0).fit(X, y)
+    model = HARFERegressorCV(50, law=law, orders=2, scales=1, alphas=2, random_state=0).fit(X, y)
     prediction, std = model.predict(X, return_std=True)
     assert np.all(np.isfinite(prediction))
     assert np.all(np.isfinite(std))

@@ -16,6 +16,7 @@ from harfe.uncertainty import Uncertainty
 
 SMALL = {"n_components": 200, "n_nonzero_coefs": 15, "alpha": 1e-2, "random_state": 0}
 GRID = {
+    "law": "grid",
     "n_components": 200,
     "orders": [1, 2],
     "scales": [1.0],
@@ -397,7 +398,8 @@ def test_intervals_hold_their_level_on_real_training_rows(name):
     data = load_real(name, split="paper" if paper else 0)
     half = min(len(data.y_train) // 2, 400)
     known, new = slice(half), slice(half, 2 * half)
-    model = HARFERegressorCV(1000, orders=[1, (1, 2)], scales=[0.5, 1.5], random_state=0)
+    grid = {"law": "grid", "orders": [1, (1, 2)], "scales": [0.5, 1.5]}
+    model = HARFERegressorCV(1000, **grid, random_state=0)
     model.fit(data.X_train[known], data.y_train[known])
     _, lower, upper = model.predict(data.X_train[new], interval=0.9)
     inside = (lower <= data.y_train[new]) & (data.y_train[new] <= upper)

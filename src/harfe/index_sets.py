@@ -27,11 +27,13 @@ class IndexSets:
         groups = self.groups or (tuple(range(len(self.p))),)
         members = [np.array([k for k in g if self.p[k] > 0], dtype=np.intp) for g in groups]
         members = [g for g in members if len(g)]
-        tables = [
-            log_symmetric(np.log(self.p[g] / self.unit), min(self.order, len(g))) for g in members
-        ]
+        tables = [log_symmetric(self._log_p(g), min(self.order, len(g))) for g in members]
         object.__setattr__(self, "members", members)
         object.__setattr__(self, "tables", tables)
+
+    def _log_p(self, members: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Logarithms in units of the largest; a ratio itself could underflow."""
+        return np.asarray(np.log(self.p[members]) - np.log(self.unit))
 
     @property
     def unit(self) -> float:
@@ -52,7 +54,7 @@ class IndexSets:
         """Probability that a set holds each variable; groups must not overlap."""
         out = np.zeros(len(self.p))
         for members, behind in zip(self.members, self.tables, strict=True):
-            log_p = np.log(self.p[members] / self.unit)
+            log_p = self._log_p(members)
             degree = len(behind) - 1
             ahead = log_symmetric(log_p[::-1], degree)[:, ::-1]
             # Sets with variable i: r members before it and degree - 1 - r behind it.

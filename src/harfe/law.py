@@ -222,17 +222,16 @@ class FeatureLaw:
         return FeaturePool(self.n_variables, indices, values, phases, self.activation)
 
     def tempered(self) -> FeatureLaw:
-        """The copy that gives weak variables a chance.
+        """The copy that gives weak variables and orders a chance.
 
-        Orders in turn; p_j is the root of the share of features that use variable j, so that a
-        variable in one feature of a thousand comes up in a few of a hundred; scales have 0.3 added
-        in squares, so that a variable that seemed linear may turn out curved.
+        Orders in turn; all variables that are used at all alike, however weak; scales have 0.3
+        added in squares, so that a variable that seemed linear may turn out curved.
         """
-        usage = np.sqrt(self.usage())
+        used = (self._p() > 0).astype(float)
         return replace(
             self,
             scale=tuple(np.hypot(self._scales(), _TEMPERED_SCALE).tolist()),
-            variable_weights=tuple(usage.tolist()),
+            variable_weights=tuple(used.tolist()),
             order_weights=None,
             tempering=0.0,
         )

@@ -23,118 +23,36 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 
 from harfe.expansion import Expansion
 from harfe.folds import Fold
-from harfe.homes import make_problem
-from harfe.learning import (
-    MOST_ROWS,
-    LawFit,
-    LawSettings,
-    LearnedLaw,
-    fit_candidate,
-    standardise,
-)
+from harfe.learning import MOST_ROWS, LawFit, LearnedLaw, stack
 from harfe.likelihood import Prior
-from harfe.machine import one_blas_thread
-from harfe.matching import Matched, make_points, match
-from harfe.pursuit import PursuitResult, StopReason
-from harfe.race import Choice, Data, Scoring, errors_on_fold
+from harfe.matching import Matched
+from harfe.race import Choice, Data, Scoring
 from harfe.recipe import Fit, Recipe
-from harfe.refining import refine
+from harfe.sparse_models import (
+    SparseSettings,
+    fit_law,
+    matched_fit,
+    prior_alpha,
+    sparse_on_fold,
+    sparse_paths,
+)
 from harfe.uncertainty import Posterior
 
-KINDS = ("data", "matched", "refined")
-
-# Folds on which all candidates run, and how many go on.
+# Folds on which all candidates run, and how many go on; all of them while rows are few.
 _FIRST_FOLDS, _FINALISTS = 2, 2
+_FEW_ROWS = 300
 
-# Training starts from so many features at most: a step costs the square of their number.
-_MOST_REFINED = 128
+# A stack must lower the squared error of the best candidate by this share; weights below the least
+# are left out.
+_STACKING_GAIN = 0.03
+_LEAST_WEIGHT = 0.02
 
 # Mean errors this close to the lowest count as equal: the fewest terms win.
-_EQUAL = 0.02
-
-
-@dataclass(frozen=True)
-class SparseSettings:
-    """What is tried under a law."""
-
-    kinds: tuple[str, ...]
-    sizes: tuple[int, ...]
-    alphas: tuple[float, ...]
-
-
-def fit_law(recipe: Recipe, prior: Prior, data: Data, rows: NDArray[np.intp]) -> LawFit:
-    """Fit a candidate to some rows."""
-    settings = LawSettings(
-        recipe.seed, recipe.input_scale, recipe.input_clip, activation=recipe.law.activation
-    )
-    with one_blas_thread():
-        standard = standardise(data.X[rows], data.y[rows], data.weights[rows], settings)
-        return fit_candidate(prior, standard, settings)
-
-
-def sparse_paths(
-    recipe: Recipe, law: LawFit, kinds: Sequence[str], sizes: Sequence[int]
-) -> dict[str, list[Matched]]:
-    """Match the reference of a law by its features, at every size, plainly or with training."""
-    kinds = [kind for kind in kinds if kind != "data"]
-    if not kinds:
-        return {}
-    rng = np.random.default_rng(recipe.seed)
-    data = law.data
-    small = [s for s in sizes if s <= _MOST_REFINED]
-    paths = {}
-    with one_blas_thread():
-        points = make_points(law.reference, data.Z, data.weights, law.kernel.inclusion, rng)
-        wanted = sizes if "matched" in kinds else [max(small)]
-        plain = match(replace(recipe, law=law.law).draw(), points, wanted)
-        if "matched" in kinds:
-            paths["matched"] = plain
-        if "refined" in kinds and small:
-            start = [model for model in plain if len(model.support) <= max(small)][-1]
-            paths["refined"] = refine(start, points, small)
-    return paths
-
-
-def sparse_on_fold(
-    recipe: Recipe,
-    law: LawFit,
-    settings: SparseSettings,
-    data: Data,
-    fold: Fold,
-    scoring: Scoring | None,
-) -> tuple[NDArray[np.float64], dict[tuple[str, int], Matched]]:
-    """Held-out error and score of every kind, size and ridge weight; and the matched models.
-
-    The table has the shape (2, kinds, sizes, alphas). Kinds that match a reference have no ridge
-    weight of their own and fill the first column.
-    """
-    train, test = fold
-    sizes = list(settings.sizes)
-    table = np.full((2, len(settings.kinds), len(sizes), len(settings.alphas)), np.nan)
-    models = {}
-    Z = law.data.standardise(data.X[test])
-    paths = sparse_paths(recipe, law, settings.kinds, sizes)
-    for k, kind in enumerate(settings.kinds):
-        if kind == "data":
-            # More terms than rows have nothing to hold on to but the ridge.
-            fewer = [s for s in sizes if s <= data.weights[train].sum()] or sizes[:1]
-            own = replace(recipe, law=law.law)
-            table[:, k, : len(fewer)] = errors_on_fold(
-                own, own.draw(), fewer, settings.alphas, data, fold, scoring
-            )
-            continue
-        for model in paths.get(kind, []):
-            s = len(model.support)
-            if s in sizes:
-                models[kind, s] = model
-                prediction = law.data.to_targets(model.predict(Z))
-                error = float(data.errors(prediction[:, None], test)[0])
-                score = -error if scoring is None else scoring(prediction, test)
-                table[:, k, sizes.index(s), 0] = error, score
-    return table, models
+_EQUAL = 0.005
 
 
 @dataclass
@@ -174,6 +92,7 @@ class LawSearch:
     data: Data
     folds: Sequence[Fold]
     scoring: Scoring | None = None
+    stacks: bool = True
     earlier: dict[bytes, Any] = field(default_factory=dict)
     laws: dict[tuple[int, int], LawFit] = field(default_factory=dict)
     law_scores: dict[tuple[int, int], tuple[float, float]] = field(default_factory=dict)
@@ -182,6 +101,7 @@ class LawSearch:
     )
     _finished: dict[bytes, Any] = field(default_factory=dict)
     _final: LawFit | None = None
+    _weights: dict[int, float] | None = None
 
     @property
     def planned(self) -> int:
@@ -219,12 +139,12 @@ class LawSearch:
         clock = Clock(self.n_law_tasks + len(self.folds), deadline, after_task)
         workers = effective_n_jobs(n_jobs)
         self.race_laws(workers, clock)
-        k = self.best_law()
-        mine = [f for f in range(len(self.folds)) if (k, f) in self.laws]
+        names = self._stacked()
+        mine = [f for f in range(len(self.folds)) if all((k, f) in self.laws for k in names)]
         for start in range(0, len(mine), workers):
             if clock.stopped and self.tables:
                 break
-            self._try_sparse(k, mine[start : start + workers], workers)
+            self._try_sparse(mine[start : start + workers], workers)
             clock.count(len(mine[start : start + workers]))
         return len(self.tables) == len(self.folds)
 
@@ -232,8 +152,12 @@ class LawSearch:
     def n_law_tasks(self) -> int:
         """Fits that the race of the laws takes."""
         n_first = min(_FIRST_FOLDS, len(self.folds))
-        finalists = min(_FINALISTS, len(self.priors))
-        return len(self.priors) * n_first + finalists * (len(self.folds) - n_first)
+        return len(self.priors) * n_first + self._finalists * (len(self.folds) - n_first)
+
+    @property
+    def _finalists(self) -> int:
+        few = self.data.weights.sum() < _FEW_ROWS
+        return len(self.priors) if few else min(_FINALISTS, len(self.priors))
 
     def race_laws(self, workers: int, clock: Clock) -> None:
         """All candidates on the first folds, the best on the others."""
@@ -242,7 +166,7 @@ class LawSearch:
         for folds in (range(n_first), range(n_first, len(self.folds))):
             if folds.start:
                 best = sorted(self._mean_law_scores(n_first), key=lambda pair: -pair[1])
-                alive = sorted(k for k, _ in best[:_FINALISTS])
+                alive = sorted(k for k, _ in best[: self._finalists])
             tasks = [(k, f) for f in folds for k in alive]
             for start in range(0, len(tasks), workers):
                 if clock.stopped and self.laws:
@@ -265,13 +189,14 @@ class LawSearch:
             score = -error if self.scoring is None else self.scoring(prediction, test)
             self.law_scores[k, f] = error, score
 
-    def _try_sparse(self, k: int, folds: list[int], workers: int) -> None:
+    def _try_sparse(self, folds: list[int], workers: int) -> None:
+        stacked = {self.priors[k]: w for k, w in self._stacked().items()}
         calls = {
             f: (
-                self._key(f, (self.priors[k], self.settings)),
+                self._key(f, (stacked, self.settings)),
                 (
                     self.recipe,
-                    self.laws[k, f],
+                    self.law_without(f),
                     self.settings,
                     self.data,
                     self.folds[f],
@@ -321,15 +246,73 @@ class LawSearch:
         """Candidate with the best mean score over the folds, of those that ran on the most."""
         return max(self._mean_law_scores(len(self.folds)), key=lambda pair: pair[1])[0]
 
-    def learned(self, law: LawFit) -> LearnedLaw:
-        """What was learned, for the user."""
-        prior = self.priors[self.best_law()]
+    def _stacked(self) -> dict[int, float]:
+        """Weights of the candidates that make up the reference: the best one, or several.
+
+        Weights >= 0 that fit y best, given what every candidate, fitted without the fold, predicts
+        for its rows. They are used if that lowers the squared error by more than 3 % of the best
+        candidate's; otherwise one is enough. With a `scoring` of the user's own, too.
+        """
+        if self._weights is None:
+            self._weights = self._find_weights()
+        return self._weights
+
+    def _find_weights(self) -> dict[int, float]:
+        best = self.best_law()
+        folds = [f for f in range(len(self.folds)) if (best, f) in self.laws]
+        full = [k for k in range(len(self.priors)) if all((k, f) in self.laws for f in folds)]
+        if not self.stacks or len(full) < 2 or len(folds) < len(self.folds):
+            return {best: 1.0}
+        predicted, wanted = [], []
+        for f in folds:
+            test = self.folds[f][1]
+            rows, root = self.data.X[test], np.sqrt(self.data.weights[test])[:, None]
+            # Every target in its own deviation, about its mean on the rows learned from.
+            base = self.laws[best, f].data
+            wanted.append((root * (self.data.y[test] - base.centre) / base.unit).ravel())
+            predicted.append(
+                np.stack(
+                    [
+                        (root * (self.laws[k, f].predict(rows) - base.centre) / base.unit).ravel()
+                        for k in full
+                    ],
+                    axis=1,
+                )
+            )
+        A, b = np.concatenate(predicted), np.concatenate(wanted)
+        weights, residual = nnls(A, b)
+        alone = np.sum((A[:, full.index(best)] - b) ** 2)
+        if not residual**2 < (1 - _STACKING_GAIN) * alone:
+            return {best: 1.0}
+        return {k: float(w) for k, w in zip(full, weights, strict=True) if w > _LEAST_WEIGHT}
+
+    def law_without(self, fold: int) -> LawFit:
+        """The law, or the stack, fitted to the rows outside a fold."""
+        train = self.folds[fold][0]
+        # Where time ran out, a candidate may not have been fitted without this fold yet.
+        fits = [
+            self.laws.get((k, fold)) or fit_law(self.recipe, self.priors[k], self.data, train)
+            for k in self._stacked()
+        ]
+        return stack(fits, list(self._stacked().values()))
+
+    def fit_best_law(self) -> LawFit:
+        """The law, or the stack, fitted to all rows; once."""
+        if self._final is None:
+            rows = np.arange(len(self.data.X))
+            fits = [fit_law(self.recipe, self.priors[k], self.data, rows) for k in self._stacked()]
+            self._final = stack(fits, list(self._stacked().values()))
+        return self._final
+
+    def learned(self) -> LearnedLaw:
+        """What was learned from all rows, for the user."""
+        law = self.fit_best_law()
         return LearnedLaw(
             law.law,
-            prior.name,
+            law.name,
             self.law_errors(),
-            law.kernel.noise,
-            law.kernel.variance(),
+            law.noise,
+            law.variance,
             min(len(law.data.Z), MOST_ROWS),
             self.recipe.columns,
         )
@@ -354,7 +337,7 @@ class LawSearch:
     def choose(self, selection: str, folds: Sequence[int] | None = None) -> Choice:
         """Pick a kind, size and ridge weight by these folds, all by default.
 
-        "best" has the fewest terms of all whose mean error is within 2 % of the lowest (with
+        "best" has the fewest terms of all whose mean error is within 0.5 % of the lowest (with
         `scoring`, the highest score itself); "one_se" of all within one standard error.
         """
         wanted = sorted(self.tables if folds is None else folds)
@@ -374,14 +357,6 @@ class LawSearch:
         )
         return Choice(k, i, a, float(mean[k, i, a]))
 
-    def fit_best_law(self) -> LawFit:
-        """Fit the best candidate to all rows; once."""
-        if self._final is None:
-            everything = np.arange(len(self.data.X))
-            prior = self.priors[self.best_law()]
-            self._final = fit_law(self.recipe, prior, self.data, everything)
-        return self._final
-
     def fit(self, choice: Choice) -> tuple[Fit, Recipe]:
         """Fit all rows with the law and the choice."""
         everything = np.arange(len(self.data.X))
@@ -391,10 +366,8 @@ class LawSearch:
         if kind == "data":
             data = self.data
             return recipe.fit(data.X, data.y, data.weights), recipe
-        sizes = [s for s in self.settings.sizes if s >= recipe.n_nonzero_coefs]
-        if kind == "matched":
-            sizes = sizes[:1]
-        model = sparse_paths(self.recipe, law, [kind], sizes)[kind][0]
+        model = self._sparse_model(law, kind, recipe.n_nonzero_coefs)
+        recipe = replace(recipe, n_nonzero_coefs=len(model.support))
         return matched_fit(recipe, law, model, self.data, everything), recipe
 
     def fit_without(self, fold: int, selection: str) -> tuple[Expansion, Posterior]:
@@ -402,16 +375,22 @@ class LawSearch:
         others = [f for f in self.tables if f != fold]
         choice = self.choose(selection, others or None)
         train = self.folds[fold][0]
-        law = self.laws[self.best_law(), fold]
+        law = self.law_without(fold)
         recipe = self._recipe(choice, law)
-        kind = self.settings.kinds[choice.pool]
-        model = self.tables[fold][1].get((kind, recipe.n_nonzero_coefs))
-        if model is None:
+        kind, s = self.settings.kinds[choice.pool], recipe.n_nonzero_coefs
+        if kind == "data":
             data = self.data
             fit = recipe.fit(data.X[train], data.y[train], data.weights[train])
         else:
+            model = self.tables[fold][1].get((kind, s)) if fold in self.tables else None
+            model = model or self._sparse_model(law, kind, s)
             fit = matched_fit(recipe, law, model, self.data, train)
         return fit.expansion, fit.posterior(recipe.alpha)
+
+    def _sparse_model(self, law: LawFit, kind: str, s: int) -> Matched:
+        """The model that the table has at this size: training comes down from larger ones."""
+        sizes = [t for t in self.settings.sizes if t >= s] if kind == "refined" else [s]
+        return sparse_paths(self.recipe, law, [kind], sizes)[kind][0]
 
     def _recipe(self, choice: Choice, law: LawFit) -> Recipe:
         s = self.settings.sizes[choice.size]
@@ -419,44 +398,3 @@ class LawSearch:
         if self.settings.kinds[choice.pool] != "data":
             alpha = prior_alpha(law, s)
         return replace(self.recipe, law=law.law, n_nonzero_coefs=s, alpha=alpha)
-
-
-def prior_alpha(law: LawFit, s: int) -> float:
-    """Ridge weight that the law stands for, on s features of unit mean square."""
-    M = float(law.data.weights.sum())
-    return law.kernel.noise * s / (law.kernel.variance() * M)
-
-
-def matched_fit(
-    recipe: Recipe, law: LawFit, model: Matched, data: Data, rows: NDArray[np.intp]
-) -> Fit:
-    """State a matched model in the user's units, with all that is known after a fit."""
-    standard = law.data
-    coef = model.coef * standard.unit[:, None]
-    intercept = standard.to_targets(model.intercept)
-    features = model.features.in_user_units(standard.units)
-    bounds = standard.bounds
-    kept = bounds if bounds.finite.any() else None
-    expansion = Expansion(features, coef, intercept, recipe.columns, False, kept)
-    X, y, weights = data.X[rows], data.y[rows], data.weights[rows]
-    problem = make_problem(
-        features,
-        bounds.clip(X),
-        y,
-        weights,
-        largest_support=len(features),
-        memory_budget=recipe.memory_budget,
-        fit_intercept=recipe.fit_intercept,
-        column_scale="rms",
-    )
-    residual = np.sum(weights @ (y - expansion.predict(X)) ** 2 / standard.unit**2)
-    result = PursuitResult(
-        support=model.support,
-        coef=model.coef.T,
-        objective=np.array([model.gap]),
-        relative_residual=np.array([np.sqrt(residual / (weights.sum() * y.shape[1]))]),
-        best_round=0,
-        reason=StopReason.MATCHED,
-    )
-    pool = recipe.draw().in_user_units(standard.units).replaced(model.support, features)
-    return Fit(pool, bounds, problem, np.arange(len(features)), result, expansion)

@@ -14,10 +14,11 @@ from harfe.checks import check_inputs, check_targets, check_weights
 from harfe.features import SparseRandomFeatures, seed_of
 from harfe.folds import make_folds
 from harfe.law import FeatureLaw
-from harfe.law_search import Clock, LawSearch, SparseSettings
+from harfe.law_search import Clock, LawSearch
 from harfe.learning import CANDIDATES, LearnedLaw
 from harfe.race import Data
 from harfe.recipe import Recipe
+from harfe.sparse_models import SparseSettings
 
 
 def learn_law(
@@ -124,4 +125,4 @@ def learn_law(
         return False
 
     search.race_laws(1, Clock(search.n_law_tasks, np.inf, tell))
-    return search.learned(search.fit_best_law())
+    return search.learned()

@@ -8,7 +8,7 @@ different candidates tell less (heavy tails are fitted by interactions that do n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 
 from harfe.law import FeatureLaw
 from harfe.likelihood import KernelSettings, Likelihood, Prior, variance_shares
-from harfe.reference import EXACT_ROWS, POOL, ExactReference, PoolReference, Reference
+from harfe.mixed_law import Law, MixedLaw
+from harfe.reference import (
+    EXACT_ROWS,
+    POOL,
+    ExactReference,
+    PoolReference,
+    Reference,
+    StackedReference,
+)
 from harfe.standard_rows import StandardRows
 
 # Chosen on training rows, docs/decisions/0022.
@@ -56,30 +64,52 @@ class LawSettings:
 
 @dataclass(frozen=True)
 class LawFit:
-    """A candidate, fitted to some rows.
+    """A candidate, or a stack of them, fitted to some rows.
 
     Attributes
     ----------
-    prior : Prior
-    kernel : KernelSettings
-        σ, p, η and ν that were found; p is 0 for inputs that were left out.
+    name : str
     data : StandardRows
         The rows, standardised.
     reference : Reference
         The ridge solution on infinitely many features.
-    law : FeatureLaw
+    law : FeatureLaw or MixedLaw
         What pools are drawn from.
+    noise, variance : float
+        ν and V = Σ_q η_q e_q(p).
     """
 
-    prior: Prior
-    kernel: KernelSettings
+    name: str
     data: StandardRows
     reference: Reference
-    law: FeatureLaw
+    law: Law
+    noise: float
+    variance: float
 
     def predict(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Values of the reference in the user's units, shape (rows, targets)."""
         return self.data.to_targets(self.reference.predict(self.data.standardise(X)))
+
+
+def stack(fits: Sequence[LawFit], weights: Sequence[float]) -> LawFit:
+    """The weighted sum of candidates fitted to the same rows; weights 0 are left out."""
+    kept = [(fit, w) for fit, w in zip(fits, weights, strict=True) if w > 0]
+    if len(kept) == 1 and kept[0][1] == 1:
+        return kept[0][0]
+    total = sum(w for _, w in kept)
+    shares = [w / total for _, w in kept]
+    law: Law = kept[0][0].law
+    if len(kept) > 1:
+        parts = tuple(fit.law for fit, _ in kept)
+        law = MixedLaw(parts, tuple(shares))  # type: ignore[arg-type]
+    return LawFit(
+        " + ".join(fit.name for fit, _ in kept),
+        kept[0][0].data,
+        StackedReference(tuple(fit.reference for fit, _ in kept), tuple(w for _, w in kept)),
+        law,
+        sum(share * fit.noise for (fit, _), share in zip(kept, shares, strict=True)),
+        sum(share * fit.variance for (fit, _), share in zip(kept, shares, strict=True)),
+    )
 
 
 @dataclass(frozen=True)
@@ -88,10 +118,10 @@ class LearnedLaw:
 
     Attributes
     ----------
-    law : FeatureLaw
+    law : FeatureLaw or MixedLaw
         Orders, variables and scales, on standardised inputs: what features are drawn from.
     candidate : str
-        The prior it was learned under.
+        The prior it was learned under, or the names of those that were stacked.
     errors : dict of str to float
         Mean squared error on held-out rows of the dense reference of every candidate. Those that
         were dropped early ran on two folds only.
@@ -103,7 +133,7 @@ class LearnedLaw:
         Names of the inputs.
     """
 
-    law: FeatureLaw
+    law: Law
     candidate: str
     errors: Mapping[str, float]
     noise: float
@@ -149,7 +179,7 @@ def fit_candidate(prior: Prior, data: StandardRows, settings: LawSettings) -> La
     else:
         pool = law.draw(POOL, np.random.default_rng(settings.seed))
         reference = PoolReference.fit(kernel, data, pool)
-    return LawFit(prior, kernel, data, reference, law)
+    return LawFit(prior.name, data, reference, law, kernel.noise, kernel.variance())
 
 
 def _fit_kernel(prior: Prior, data: StandardRows, settings: LawSettings) -> KernelSettings:

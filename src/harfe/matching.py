@@ -35,14 +35,15 @@ _ROW_SHARE = 0.5
 # An input with fewer distinct values than this share of the rows is not interpolated.
 _CONTINUOUS = 0.5
 
-# The core that forward selection chooses from, and the points and the ridge weight of the screening
-# before it.
+# The core that forward selection chooses from, and the points of the screening before it.
 _CORE = 1000
 _SCREENING_POINTS = 1500
-_SCREENING_ALPHA = 1e-4
 
-# Ridge weight of the matching, for columns of unit mean square.
-ALPHA = 1e-6
+# Ridge weight of the matching, for columns of unit mean square: the noise of the reference in units
+# of the target's variance, within these bounds. Less than the noise gains nothing. The screening
+# takes a multiple: features that only correct others are not what is looked for.
+_ALPHA = (1e-9, 1e-6)
+_SCREENING_MULTIPLE = 100
 
 _FILL_BLOCK = 64
 
@@ -59,39 +60,48 @@ class Points:
     Z : array of shape (points, inputs), standardised
     values : array of shape (points, targets)
     weights : array of shape (points,), of mean 1
+    noise : float
+        Variance of the noise that the reference was learned under.
     """
 
     Z: NDArray[np.float64]
     values: NDArray[np.float64]
     weights: NDArray[np.float64]
+    noise: float
+
+
+def most_points(n_rows: int) -> int:
+    """Points at which a reference of so many rows is matched."""
+    return int(np.clip(_POINTS_PER_ROW * n_rows, _FEWEST_POINTS, _MOST_POINTS))
 
 
 def make_points(
     reference: Reference,
     Z: NDArray[np.float64],
     weights: NDArray[np.float64],
-    relevance: NDArray[np.float64],
+    used: NDArray[np.bool_],
+    noise: float,
     rng: np.random.Generator,
 ) -> Points:
     """The rows, points between near rows, and rows with coordinates of two rows mixed.
 
-    Near is measured in the inputs that the law uses; `relevance` says how much it does.
+    Near is measured in the inputs that are `used`.
     """
     m = len(Z)
-    extra = int(np.clip(_POINTS_PER_ROW * m, _FEWEST_POINTS, _MOST_POINTS)) - m
+    extra = most_points(m) - m
     if extra <= 0:
         rows = np.sort(rng.permutation(m)[:_MOST_POINTS])
         Z, weights = Z[rows], weights[rows]
         new = np.empty((0, Z.shape[1]))
     else:
-        between = _between(Z, relevance > 0, extra - extra // 2, rng)
+        between = _between(Z, used, extra - extra // 2, rng)
         new = np.concatenate([between, _mixed(Z, extra // 2, rng)])
     where = np.concatenate([Z, new])
     total = np.ones(len(where))
     total[: len(Z)] = weights / weights.mean()
     if len(new):
         total[len(Z) :] = (1 / _ROW_SHARE - 1) * len(Z) / len(new)
-    return Points(where, reference.predict(where), total / total.mean())
+    return Points(where, reference.predict(where), total / total.mean(), noise)
 
 
 def _between(
@@ -185,10 +195,11 @@ def match(pool: FeaturePool, points: Points, sizes: Sequence[int]) -> list[Match
     centre = np.average(points.values, axis=0, weights=points.weights)
     target = (points.values - centre) * np.sqrt(points.weights)[:, None]
     P = len(target)
-    core = _screen(columns, target, max(sizes))
+    alpha = float(np.clip(points.noise, *_ALPHA))
+    core = _screen(columns, target, max(sizes), _SCREENING_MULTIPLE * alpha)
     A = columns.A[core]
     gram = A @ A.T / P
-    gram[np.diag_indices(len(core))] += max(ALPHA, 2 * float(smallest_safe_shift(gram)))
+    gram[np.diag_indices(len(core))] += max(alpha, 2 * float(smallest_safe_shift(gram)))
     moment = A @ target / P
     order = forward_order(gram, moment, max(sizes))
     power = float(np.sum(target**2)) / P
@@ -205,7 +216,9 @@ def match(pool: FeaturePool, points: Points, sizes: Sequence[int]) -> list[Match
     return out
 
 
-def _screen(columns: Columns, target: NDArray[np.float64], largest: int) -> NDArray[np.intp]:
+def _screen(
+    columns: Columns, target: NDArray[np.float64], largest: int, alpha: float
+) -> NDArray[np.intp]:
     """Features of large coefficients in ridge solutions on a part of the points, halving."""
     S = np.flatnonzero(np.isfinite(columns.scale))
     # Every so manieth point: rows, points between and mixed points alike.
@@ -215,7 +228,7 @@ def _screen(columns: Columns, target: NDArray[np.float64], largest: int) -> NDAr
     while len(S) > size:
         A = columns.A[S, some]
         K = A.T @ A / len(t)
-        K[np.diag_indices(len(t))] += _SCREENING_ALPHA
+        K[np.diag_indices(len(t))] += alpha
         c = A @ sla.solve(K, t, assume_a="pos", check_finite=False)
         S = S[largest_rows(c, max(size, len(S) // 2))]
     return S

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from harfe.expansion import Expansion
 from harfe.homes import make_problem
-from harfe.law import FeatureLaw
+from harfe.mixed_law import Law
 from harfe.path import Reduced, find_core, largest_system, working_numbers
 from harfe.pool import FeaturePool
 from harfe.problem import Problem
@@ -90,7 +90,7 @@ class Fit:
 class Recipe:
     """Every setting of a fit as a number or a value; see `HARFERegressor` for their meaning."""
 
-    law: FeatureLaw
+    law: Law
     seed: int
     n_components: int
     n_nonzero_coefs: int

@@ -115,3 +115,16 @@ class PoolReference:
     def predict(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum of all features of the pool."""
         return np.asarray(self.pool.evaluate(Z) @ self.coef.T + self.intercept)
+
+
+@dataclass(frozen=True)
+class StackedReference:
+    """Weighted sum of references."""
+
+    parts: tuple[Reference, ...]
+    weights: tuple[float, ...]
+
+    def predict(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Weighted sum of their values."""
+        values = [w * part.predict(Z) for part, w in zip(self.parts, self.weights, strict=True)]
+        return np.asarray(sum(values))

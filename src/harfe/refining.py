@@ -22,8 +22,9 @@ from harfe.expansion import derivative
 from harfe.matching import Matched, Points
 from harfe.pool import FeaturePool, Rows
 
-# In units of the mean power of a feature.
-_ALPHA = 1e-5
+# Ridge weight in units of the mean power of a feature: the noise of the reference, within these
+# bounds.
+_ALPHA = (1e-9, 1e-5)
 
 _STEPS = 12
 _SMALLEST_GAIN = 1e-3
@@ -54,6 +55,7 @@ class _Problem:
         self.weights = points.weights
         self.roots = np.sqrt(points.weights)
         self.n_points = len(points.Z)
+        self.alpha = float(np.clip(points.noise, *_ALPHA))
         self.centre = np.average(points.values, axis=0, weights=points.weights)
         self.target = np.ascontiguousarray(((points.values - self.centre) * self.roots[:, None]).T)
 
@@ -83,7 +85,7 @@ class _Problem:
         """Solve for the coefficients; None if they are not finite."""
         A, mean = self.centred(self.evaluate(pool, pool.activation))
         gram = A @ A.T / self.n_points
-        alpha = _ALPHA * max(float(np.trace(gram)) / len(pool), np.finfo(float).tiny)
+        alpha = self.alpha * max(float(np.trace(gram)) / len(pool), np.finfo(float).tiny)
         gram[np.diag_indices(len(pool))] += alpha
         try:
             factor = sla.cholesky(gram, lower=True, check_finite=False)

@@ -24,7 +24,7 @@ from harfe.fitted import ExpansionRegressor
 from harfe.folds import Fold, make_folds
 from harfe.grid_search import GridSearch
 from harfe.law import FeatureLaw
-from harfe.law_search import KINDS, LawSearch, SparseSettings
+from harfe.law_search import LawSearch
 from harfe.learning import CANDIDATES, LearnedLaw
 from harfe.likelihood import Prior
 from harfe.machine import one_blas_thread
@@ -33,6 +33,7 @@ from harfe.pursuit import check_settings
 from harfe.race import Choice, Data, Race, results_of
 from harfe.recipe import Recipe
 from harfe.scoring import make_scoring
+from harfe.sparse_models import KINDS, SparseSettings, check_memory
 from harfe.uncertainty import Uncertainty
 
 SELECTIONS = ("best", "one_se")
@@ -47,39 +48,55 @@ _LEARNED_POOL = 4000
 
 
 class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
-    """HARFERegressor with order, scale, sparsity and ridge weight chosen by cross-validation.
+    """The law of the features learned from the data, every other setting by cross-validation.
 
-    Minimises the error on held-out rows over (order, scale, s, α); for each, the objective of
-    :class:`HARFERegressor` on the other rows, by its graded start. Then fits all rows with the
-    choice.
+    Minimises the error on held-out rows over laws, ways of fitting and numbers of terms; then fits
+    all rows with the choice. Under a law that is learned (the default),
 
-    Features are drawn once for each (order, scale) and shared by the folds. All of these run on the
-    first fold or two, the best third on the others; with few rows the folds are repeated for the
-    best. For every fold, one path of prunings gives every sparsity and every alpha.
+    - candidates for the law are fitted by penalised likelihood without each fold, and judged, or
+      stacked, by what their dense reference predicts there (:func:`learn_law`);
+    - under the winner three kinds of sparse models are tried at every size: features chosen on y
+      (the objective of :class:`HARFERegressor`), features chosen to match the reference, and those
+      with their weights trained to match it.
+
+    With ``law="grid"``, pools of features for every (order, scale) are compared, each by the
+    objective of :class:`HARFERegressor`: all of them on the first fold or two, the best third on
+    the others; with few rows the folds are repeated for the best.
 
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Features drawn, N. "auto" is ten times the sum of the sample weights or the number of
-        inputs, whichever is more, between 1000 and 10 000.
+        Features drawn, N. "auto" is 4000 from a learned law; in a grid ten times the sum of the
+        sample weights or the number of inputs, whichever is more, between 1000 and 10 000.
+    law : {"auto", "learned", "grid"} or FeatureLaw, default="auto"
+        "learned" learns orders, variables and scales from the data. "grid" takes all variables
+        alike and compares `orders` and `scales`. "auto" learns, unless that is not possible:
+        complex y, sets of inputs in `interaction_cst`, `variable_weights`, or `weights` and `bias`
+        other than the default. A law that is given is used as it is.
+    refine : bool, default=True
+        Whether models with trained weights are among those tried. Their weights are no longer
+        random: they start from features that were drawn, and end where the reference wants them,
+        so that far fewer terms do. False keeps every weight as it was drawn.
     orders : int or sequence, default=4
-        Candidates for `order`: each a number of variables, or several for a mixed pool, e.g.
-        ``[1, 2, (1, 2)]``. A number takes that many of 2, 1, (1, 2), 3, (1, 2, 3), ...
+        Only for the grid: candidates for `order`, each a number of variables, or several for a
+        mixed pool, e.g. ``[1, 2, (1, 2)]``. A number takes that many of 2, 1, (1, 2), 3, ...
     scales : int or array, default=4
-        Candidates for `scale`. A number takes that many from 0.2 to 4.
+        Only for the grid: candidates for `scale`. A number takes that many from 0.2 to 4.
     n_nonzero_coefs : int or array, default=20
-        Candidates for s. A number takes that many from 2 to 400 or to the rows of a training fold.
+        Candidates for s. A number takes that many from 2 to 400; in a grid at most to the rows of
+        a training fold.
     alphas : int or array, default=14
         Candidates for `alpha`. A number takes that many from 1e-12 to 10.
     cv : int, splitter, iterable or None, default=None
-        Folds. None is five, three times over if the sample weights sum to less than 300. A number
-        cuts that many, shuffled, equal rows kept together; groups use GroupKFold. Or a splitter of
-        scikit-learn, or pairs of (training rows, held-out rows).
+        Folds. None is five, in a grid three times over if the sample weights sum to less than 300.
+        A number cuts that many, shuffled, equal rows kept together; groups use GroupKFold. Or a
+        splitter of scikit-learn, or pairs of (training rows, held-out rows).
     scoring : str, callable or None, default=None
         What is maximised, as in scikit-learn. None is the negative mean squared error, several
         targets in units of their deviation. Sample weights count in it where it takes them.
     selection : {"best", "one_se"}, default="best"
-        The best mean score, or the fewest terms within one standard error of it.
+        The best mean score (under a learned law the fewest terms whose mean squared error is within
+        0.5 % of the lowest), or the fewest terms within one standard error of it.
     activation, weights, bias, interaction_cst, variable_weights, max_iter, tol, fit_intercept, \
 input_scale, input_clip, column_scale, memory_budget
         As in :class:`HARFERegressor`.
@@ -99,23 +116,36 @@ input_scale, input_clip, column_scale, memory_budget
 
     Attributes
     ----------
-    order_ : int or tuple of int
-    scale_, alpha_ : float
+    law_ : FeatureLaw or MixedLaw
+        The law that features were drawn from; ``law_.summary()`` tells which variables it looks
+        at, how often and at which scales, on inputs in the units of `input_scale`.
+    learned_law_ : LearnedLaw or None
+        How it was learned: candidate or stack, their errors, the noise; ``summary()`` as text.
+    fit_ : {"data", "matched", "refined"}
+        How the terms were found: on y, by matching the reference, or with weights trained to match.
     n_nonzero_coefs_ : int
-        The choice.
+        Number of terms.
+    order_ : int or tuple of int
+    scale_ : float or array of shape (n_features,)
+        Of the law.
+    alpha_ : float
+        Ridge weight. Models that match a reference have none of their own; then it is what the
+        noise of the law comes to, which is used for the uncertainty.
     best_params_ : dict
-        The choice, and what else was set, as parameters of :class:`HARFERegressor`, which fits the
-        same model with them and the same `random_state`.
+        The choice, and what else was set, as parameters of :class:`HARFERegressor`. Where `fit_` is
+        "data" it fits the same model with them and the same `random_state`.
     best_score_ : float
         Mean score of the choice over the folds.
     cv_results_ : dict of arrays, one entry a candidate
-        As in scikit-learn: ``params``, ``param_order``, ``param_scale``,
+        As in scikit-learn: ``params``, ``param_fit`` (or ``param_order`` and ``param_scale``),
         ``param_n_nonzero_coefs``, ``param_alpha``, ``split0_test_score``, ...,
-        ``mean_test_score``, ``std_test_score``, ``rank_test_score``, ``n_splits``. A candidate
-        that was dropped early has NaN for the folds it was not run on, and no rank (0).
+        ``mean_test_score``, ``std_test_score``, ``rank_test_score``, ``n_splits``. What was not
+        run on a fold has NaN there, and what was not run on all has no rank (0).
     mse_path_ : array of shape (pools, n_nonzero_coefs, alphas, folds)
-        Held-out mean squared error; pools are (order, scale), in the order of `pools_`.
-    pools_ : list of (order, scale)
+        Held-out mean squared error, in the order of `pools_`; kinds that match a reference fill the
+        first alpha only.
+    pools_ : list
+        Kinds of fits, or (order, scale) of the grid.
     alphas_, sizes_ : arrays
         The candidates for alpha and s.
     n_splits_ : int
@@ -123,22 +153,23 @@ input_scale, input_clip, column_scale, memory_budget
     search_complete_ : bool
         False if `max_time` or a callback cut the search short.
     coef_, intercept_, support_, weights_, bias_, expansion_, feature_importances_, n_components_, \
-n_iter_, history_, stop_reason_, law_, seed_, uncertainty_, n_features_in_, feature_names_in_
+n_iter_, history_, stop_reason_, seed_, uncertainty_, n_features_in_, feature_names_in_
         As in :class:`HARFERegressor`. The out-of-fold residuals behind ``uncertainty_`` include the
-        selection: the rows of a fold are predicted with the settings that the other folds choose.
+        selection: the rows of a fold are predicted by a law fitted without them, with the size and
+        way of fitting that the other folds choose. Where `fit_` is "refined", ``weights_`` and
+        ``bias_`` hold the trained features at the places that they began from.
 
     See Also
     --------
     HARFERegressor : One fit with given settings.
-    sparsity_path : The path of prunings.
+    learn_law : The law alone.
 
     Examples
     --------
     >>> from harfe import HARFERegressorCV
     >>> from harfe.datasets import make_function
     >>> data = make_function("friedman1", 150, random_state=0)
-    >>> model = HARFERegressorCV(orders=[1, 2], scales=[0.5], random_state=0)
-    >>> model = model.fit(data.X, data.y)
+    >>> model = HARFERegressorCV(random_state=0).fit(data.X, data.y)
     >>> bool(model.score(data.X, data.y) > 0.9)
     True
     >>> prediction, lower, upper = model.predict(data.X, interval=0.9)
@@ -352,6 +383,7 @@ n_iter_, history_, stop_reason_, law_, seed_, uncertainty_, n_features_in_, feat
         self.alphas_ = np.array(candidate_alphas(self.alphas))
         N = recipe.n_components
         if self._learns:
+            check_memory(len(data.X), N, recipe.memory_budget)
             self.sizes_ = np.array(candidate_sizes(self.n_nonzero_coefs, N, N))
             kinds: tuple[str, ...] = KINDS if self.refine else KINDS[:-1]
             if self.activation == "exp":
@@ -409,12 +441,13 @@ n_iter_, history_, stop_reason_, law_, seed_, uncertainty_, n_features_in_, feat
         self.alpha_ = final.alpha
         self.learned_law_: LearnedLaw | None = None
         if isinstance(search, LawSearch):
-            self.learned_law_ = search.learned(search.fit_best_law())
+            self.learned_law_ = search.learned()
             self.pools_: list[Any] = list(search.settings.kinds)
             self.fit_ = self.pools_[choice.pool]
             names: tuple[str, ...] = ("fit",)
             rows: list[tuple[Any, ...]] = [(kind,) for kind in self.pools_]
             own: dict[str, Any] = {"law": final.law}
+            self.order_, self.scale_ = final.law.orders, np.array(final.law.scale)
         else:
             self.pools_ = list(search.pools)
             self.fit_ = "data"

@@ -1,0 +1,164 @@
+"""Sparse models under a law that was learned: on the data, matched to the reference, or trained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harfe.expansion import Expansion
+from harfe.folds import Fold
+from harfe.homes import make_problem
+from harfe.learning import LawFit, LawSettings, fit_candidate, standardise
+from harfe.likelihood import Prior
+from harfe.machine import one_blas_thread
+from harfe.matching import Matched, make_points, match, most_points
+from harfe.pursuit import PursuitResult, StopReason
+from harfe.race import Data, Scoring, errors_on_fold
+from harfe.recipe import Fit, Recipe
+from harfe.reference import EXACT_ROWS
+from harfe.refining import refine
+
+KINDS = ("data", "matched", "refined")
+
+# Training starts from so many features at most: a step costs the square of their number.
+_MOST_REFINED = 128
+
+
+@dataclass(frozen=True)
+class SparseSettings:
+    """What is tried under a law."""
+
+    kinds: tuple[str, ...]
+    sizes: tuple[int, ...]
+    alphas: tuple[float, ...]
+
+
+def check_memory(n_rows: int, n_components: int, memory_budget: float) -> None:
+    """Refuse what would not fit, before anything is taken."""
+    exact = min(n_rows, EXACT_ROWS)
+    # The covariance and its factor; the features at all points and what the screening takes of it.
+    needed = 8 * (3 * exact**2 + 2 * n_components * most_points(n_rows))
+    if needed > memory_budget:
+        raise MemoryError(
+            f"learning the law of the features takes {needed / 1e6:.0f} MB, and memory_budget is "
+            f"{memory_budget / 1e6:.0f} MB; raise it, lower n_components={n_components}, or pass "
+            "law='grid', which can work in blocks"
+        )
+
+
+def fit_law(recipe: Recipe, prior: Prior, data: Data, rows: NDArray[np.intp]) -> LawFit:
+    """Fit a candidate to some rows."""
+    settings = LawSettings(
+        recipe.seed, recipe.input_scale, recipe.input_clip, activation=recipe.law.activation
+    )
+    with one_blas_thread():
+        standard = standardise(data.X[rows], data.y[rows], data.weights[rows], settings)
+        return fit_candidate(prior, standard, settings)
+
+
+def sparse_paths(
+    recipe: Recipe, law: LawFit, kinds: Sequence[str], sizes: Sequence[int]
+) -> dict[str, list[Matched]]:
+    """Match the reference of a law by its features, at every size, plainly or with training."""
+    kinds = [kind for kind in kinds if kind != "data"]
+    if not kinds:
+        return {}
+    rng = np.random.default_rng(recipe.seed)
+    data = law.data
+    small = [s for s in sizes if s <= _MOST_REFINED]
+    paths = {}
+    with one_blas_thread():
+        points = make_points(
+            law.reference, data.Z, data.weights, law.law.usage() > 0, law.noise, rng
+        )
+        wanted = sizes if "matched" in kinds else [max(small)]
+        plain = match(replace(recipe, law=law.law).draw(), points, wanted)
+        if "matched" in kinds:
+            paths["matched"] = plain
+        if "refined" in kinds and small:
+            start = [model for model in plain if len(model.support) <= max(small)][-1]
+            paths["refined"] = refine(start, points, small)
+    return paths
+
+
+def sparse_on_fold(
+    recipe: Recipe,
+    law: LawFit,
+    settings: SparseSettings,
+    data: Data,
+    fold: Fold,
+    scoring: Scoring | None,
+) -> tuple[NDArray[np.float64], dict[tuple[str, int], Matched]]:
+    """Held-out error and score of every kind, size and ridge weight; and the matched models.
+
+    The table has the shape (2, kinds, sizes, alphas). Kinds that match a reference have no ridge
+    weight of their own and fill the first column.
+    """
+    train, test = fold
+    sizes = list(settings.sizes)
+    table = np.full((2, len(settings.kinds), len(sizes), len(settings.alphas)), np.nan)
+    models = {}
+    Z = law.data.standardise(data.X[test])
+    paths = sparse_paths(recipe, law, settings.kinds, sizes)
+    for k, kind in enumerate(settings.kinds):
+        if kind == "data":
+            # More terms than rows have nothing to hold on to but the ridge.
+            fewer = [s for s in sizes if s <= data.weights[train].sum()] or sizes[:1]
+            own = replace(recipe, law=law.law)
+            table[:, k, : len(fewer)] = errors_on_fold(
+                own, own.draw(), fewer, settings.alphas, data, fold, scoring
+            )
+            continue
+        for model in paths.get(kind, []):
+            s = len(model.support)
+            if s in sizes:
+                models[kind, s] = model
+                prediction = law.data.to_targets(model.predict(Z))
+                error = float(data.errors(prediction[:, None], test)[0])
+                score = -error if scoring is None else scoring(prediction, test)
+                table[:, k, sizes.index(s), 0] = error, score
+    return table, models
+
+
+def prior_alpha(law: LawFit, s: int) -> float:
+    """Ridge weight that the law stands for, on s features of unit mean square."""
+    M = float(law.data.weights.sum())
+    return law.noise * s / (law.variance * M)
+
+
+def matched_fit(
+    recipe: Recipe, law: LawFit, model: Matched, data: Data, rows: NDArray[np.intp]
+) -> Fit:
+    """State a matched model in the user's units, with all that is known after a fit."""
+    standard = law.data
+    coef = model.coef * standard.unit[:, None]
+    intercept = standard.to_targets(model.intercept)
+    features = model.features.in_user_units(standard.units)
+    bounds = standard.bounds
+    kept = bounds if bounds.finite.any() else None
+    expansion = Expansion(features, coef, intercept, recipe.columns, False, kept)
+    X, y, weights = data.X[rows], data.y[rows], data.weights[rows]
+    problem = make_problem(
+        features,
+        bounds.clip(X),
+        y,
+        weights,
+        largest_support=len(features),
+        memory_budget=recipe.memory_budget,
+        fit_intercept=recipe.fit_intercept,
+        column_scale="rms",
+    )
+    residual = np.sum(weights @ (y - expansion.predict(X)) ** 2 / standard.unit**2)
+    result = PursuitResult(
+        support=model.support,
+        coef=model.coef.T,
+        objective=np.array([model.gap]),
+        relative_residual=np.array([np.sqrt(residual / (weights.sum() * y.shape[1]))]),
+        best_round=0,
+        reason=StopReason.MATCHED,
+    )
+    pool = recipe.draw().in_user_units(standard.units).replaced(model.support, features)
+    return Fit(pool, bounds, problem, np.arange(len(features)), result, expansion)

@@ -1,0 +1,925 @@
+"""HARFERegressorCV under a learned law: refits by hand, relations, what must be refused."""
+
+import pickle
+from itertools import count
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import lsq_linear
+from shared import FORMULAS
+from sklearn.base import clone
+from sklearn.metrics import mean_absolute_error
+from sklearn.model_selection import GroupKFold, KFold
+
+from harfe import HARFERegressor, HARFERegressorCV, law_search
+from harfe._compat import HAS_CALLBACKS
+from harfe.law import FeatureLaw
+from harfe.law_search import LawSearch, SparseSettings, fit_law, sparse_on_fold, sparse_paths
+from harfe.learning import CANDIDATES
+from harfe.mixed_law import MixedLaw
+from harfe.race import Data
+
+SIZES, ALPHAS = [4, 8, 16], [1e-6, 1e-2]
+SMALL = {
+    "n_components": 200,
+    "n_nonzero_coefs": SIZES,
+    "alphas": ALPHAS,
+    "cv": 3,
+    "random_state": 0,
+}
+NEVER, ALWAYS = 1.0, -1e9  # gains that a stack must have
+
+
+def make(m=60, d=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (m, d))
+    return X, np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=m)
+
+
+@pytest.fixture(scope="module")
+def xy():
+    return make()
+
+
+@pytest.fixture(scope="module")
+def fitted(xy):
+    return HARFERegressorCV(**SMALL).fit(*xy)
+
+
+@pytest.fixture(scope="module")
+def single(xy):
+    """Folds that are known, and one candidate only as reference."""
+    folds = list(KFold(3, shuffle=True, random_state=1).split(xy[0]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(law_search, "_STACKING_GAIN", NEVER)
+        return folds, HARFERegressorCV(**{**SMALL, "cv": folds}).fit(*xy)
+
+
+@pytest.fixture
+def only(monkeypatch):
+    """Restrict the kinds of sparse models."""
+    return lambda *kinds: monkeypatch.setattr("harfe.selection.KINDS", kinds)
+
+
+def check_formula(model, X, activation="sin"):
+    """The public attributes, put together by hand, are what `predict` returns."""
+    features = FORMULAS[activation](X @ model.weights_.toarray() + model.bias_)
+    by_hand = (features @ model.coef_.T).real + model.intercept_
+    np.testing.assert_allclose(model.predict(X), by_hand, rtol=1e-9, atol=1e-9)
+
+
+def check_same(a, b, **tolerance):
+    compare = np.testing.assert_allclose if tolerance else np.testing.assert_array_equal
+    assert (a.fit_, a.n_nonzero_coefs_) == (b.fit_, b.n_nonzero_coefs_)
+    assert a.learned_law_.candidate == b.learned_law_.candidate
+    compare(a.mse_path_, b.mse_path_, **tolerance)
+    np.testing.assert_array_equal(a.support_, b.support_)
+    compare(a.coef_, b.coef_, **tolerance)
+
+
+# --- attributes ----------------------------------------------------------------------------------
+
+
+def test_what_was_learned_and_chosen_stands_in_the_attributes(xy, fitted):
+    model = fitted
+    assert model.pools_ == ["data", "matched", "refined"]
+    assert model.fit_ in model.pools_
+    assert model.sizes_.tolist() == SIZES
+    assert model.alphas_.tolist() == ALPHAS
+    assert model.mse_path_.shape == (3, 3, 2, 3)
+    assert model.n_splits_ == 3
+    assert model.search_complete_ is True
+    assert model.law_ == model.learned_law_.law
+    assert model.order_ == model.law_.orders
+    np.testing.assert_array_equal(model.scale_, model.law_.scale)
+    assert model.scale_.shape == (4,)
+    assert len(model.support_) == model.n_nonzero_coefs_ == np.count_nonzero(model.coef_)
+    np.testing.assert_array_equal(np.flatnonzero(model.coef_), model.support_)
+    assert model.n_nonzero_coefs_ in SIZES
+    assert model.weights_.shape == (4, 200)
+    assert model.bias_.shape == model.coef_.shape == (200,)
+    assert model.feature_importances_.shape == (4,)
+    assert model.feature_importances_.argmin() == 3
+    assert model.best_params_["law"] == model.law_
+    assert model.best_params_["n_nonzero_coefs"] == model.n_nonzero_coefs_
+    assert model.best_params_["alpha"] == model.alpha_ > 0
+    assert model.score(*xy) > 0.97
+
+
+def test_features_that_were_not_chosen_are_those_of_the_law(xy, fitted):
+    X = xy[0]
+    drawn = fitted.law_.draw(200, np.random.default_rng(fitted.seed_))
+    values = drawn.weights().toarray() / X.std(axis=0)[:, None]
+    phases = drawn.phases - X.mean(axis=0) @ values
+    others = np.setdiff1d(np.arange(200), fitted.support_)
+    np.testing.assert_allclose(fitted.weights_.toarray()[:, others], values[:, others], atol=1e-12)
+    np.testing.assert_allclose(fitted.bias_[others], phases[others], atol=1e-12)
+    touched = fitted.weights_.toarray()[:, fitted.support_] != 0
+    np.testing.assert_array_equal(touched, values[:, fitted.support_] != 0)
+
+
+@pytest.mark.parametrize("kind", ["data", "matched", "refined"])
+@pytest.mark.parametrize("targets", [1, 2])
+def test_the_attributes_are_the_function_that_predicts(xy, only, kind, targets):
+    X, y = xy
+    only(kind)
+    Y = y if targets == 1 else np.column_stack([y, 100 * X[:, 3] ** 2])
+    model = HARFERegressorCV(**{**SMALL, "cv": 2}).fit(X, Y)
+    assert model.fit_ == kind
+    assert model.pools_ == [kind]
+    new = np.random.default_rng(1).uniform(-1, 1, (50, 4))
+    check_formula(model, new)
+    drawn = model.law_.draw(200, np.random.default_rng(model.seed_)).weights().toarray()
+    as_drawn = drawn / X.std(axis=0)[:, None]
+    trained = np.abs(model.weights_.toarray() - as_drawn).max(axis=0) > 1e-9
+    expected = model.support_.tolist() if kind == "refined" else []
+    assert np.flatnonzero(trained).tolist() == expected
+
+
+def test_inputs_with_outliers_are_clipped_first(xy):
+    X, y = xy[0].copy(), xy[1]
+    X[0, 1] = 1e6
+    model = HARFERegressorCV(**SMALL).fit(X, y)
+    bounds = model.expansion_.bounds
+    assert bounds.upper[1] < 1e6
+    check_formula(model, bounds.clip(X)[1:])
+    far, at = X[:1].copy(), X[:1].copy()
+    at[0, 1] = bounds.upper[1]
+    np.testing.assert_array_equal(model.predict(far), model.predict(at))
+
+
+def test_results_list_every_cell_once(fitted):
+    results = fitted.cv_results_
+    cells = list(np.ndindex(3, 3, 2))
+    assert len(results["params"]) == len(cells)
+    for row, (k, i, a) in enumerate(cells):
+        params = {"fit": fitted.pools_[k], "n_nonzero_coefs": SIZES[i], "alpha": ALPHAS[a]}
+        assert results["params"][row] == params
+        assert results["param_fit"][row] == fitted.pools_[k]
+        splits = [results[f"split{f}_test_score"][row] for f in range(3)]
+        np.testing.assert_array_equal(splits, -fitted.mse_path_[k, i, a])
+        ran = k == 0 or a == 0  # matched models have no ridge weight of their own
+        assert np.isfinite(splits).all() == ran
+        assert results["n_splits"][row] == 3 * ran
+        assert (results["rank_test_score"][row] > 0) == ran
+    assert results["mean_test_score"][0] == pytest.approx(-fitted.mse_path_[0, 0, 0].mean())
+
+
+def test_more_terms_than_rows_are_matched_but_not_fitted_to_data(xy):
+    model = HARFERegressorCV(**{**SMALL, "n_nonzero_coefs": [5, 60]}).fit(*xy)
+    run = np.isfinite(model.mse_path_).all(axis=-1)
+    assert run[:, 0, 0].tolist() == [True, True, True]
+    assert run[:, 1, 0].tolist() == [False, True, True]
+
+
+def test_training_starts_from_no_more_than_128_features(xy):
+    model = HARFERegressorCV(**{**SMALL, "n_nonzero_coefs": [6, 150], "cv": 2}).fit(*xy)
+    run = np.isfinite(model.mse_path_).all(axis=-1)
+    assert run[1:, :, 0].tolist() == [[True, True], [True, False]]
+    large = HARFERegressorCV(**{**SMALL, "n_nonzero_coefs": [150], "cv": 2}).fit(*xy)
+    assert large.fit_ != "refined"
+
+
+def test_pickles_and_clones_agree(xy, fitted):
+    X, y = xy
+    thawed, again = pickle.loads(pickle.dumps(fitted)), clone(fitted)
+    assert again.get_params() == fitted.get_params()
+    assert not hasattr(again, "learned_law_")
+    again.fit(X, y)
+    for model in (thawed, again):
+        check_same(model, fitted)
+        assert model.law_ == fitted.law_
+        for a, b in zip(
+            model.predict(X, interval=0.9), fitted.predict(X, interval=0.9), strict=True
+        ):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_the_summary_speaks_of_the_columns(xy):
+    X, y = xy
+    table = pd.DataFrame(X, columns=["age", "height", "weight", "nothing"])
+    model = HARFERegressorCV(**{**SMALL, "cv": 2}).fit(table, y)
+    text = model.learned_law_.summary()
+    assert model.learned_law_.columns == ("age", "height", "weight", "nothing")
+    for word in ("age", "height", "weight", "60 rows", *CANDIDATES):
+        assert word in text
+    assert all("x0" not in name for name in model.expansion_.names())
+    assert model.learned_law_.n_rows == 60
+    assert 0.005 < model.learned_law_.noise < 0.2
+
+
+# --- the table of errors -------------------------------------------------------------------------
+
+
+def standard(law, X):
+    """Rows as a law has them, by hand; no input has outliers here."""
+    units = law.data.units
+    return (X - units.centre) / units.spread
+
+
+def test_matched_and_trained_errors_are_those_of_an_independent_refit(xy, single):
+    X, y = xy
+    folds, model = single
+    data = Data(X, y[:, None], np.ones(60))
+    prior = CANDIDATES[model.learned_law_.candidate]
+    recipe = model._recipe(60.0)
+    for f, (train, test) in enumerate(folds):
+        law = fit_law(recipe, prior, data, train)
+        np.testing.assert_allclose(law.data.units.centre, X[train].mean(axis=0), rtol=1e-10)
+        np.testing.assert_allclose(law.data.unit, y[train].std(), rtol=1e-10)
+        paths = sparse_paths(recipe, law, ["matched", "refined"], SIZES)
+        for k, kind in ((1, "matched"), (2, "refined")):
+            assert [len(found.support) for found in paths[kind]] == SIZES
+            for i, found in enumerate(paths[kind]):
+                z = standard(law, X[test]) @ found.features.weights().toarray()
+                value = np.sin(z + found.features.phases) @ found.coef[0] + found.intercept[0]
+                error = np.mean((y[test] - y[train].mean() - value * y[train].std()) ** 2)
+                assert model.mse_path_[k, i, 0, f] == pytest.approx(error, rel=1e-7)
+
+
+def test_errors_on_data_are_those_of_a_search_with_the_law_of_the_fold(xy, single):
+    X, y = xy
+    folds, model = single
+    data = Data(X, y[:, None], np.ones(60))
+    prior = CANDIDATES[model.learned_law_.candidate]
+    for f, fold in enumerate(folds):
+        law = fit_law(model._recipe(60.0), prior, data, fold[0]).law
+        given = HARFERegressorCV(**{**SMALL, "cv": [fold]}, law=law).fit(X, y)
+        np.testing.assert_array_equal(given.mse_path_[0, :, :, 0], model.mse_path_[0, :, :, f])
+
+
+def test_the_law_with_the_lowest_held_out_error_wins(xy, single):
+    X, y = xy
+    folds, model = single
+    data = Data(X, y[:, None], np.ones(60))
+    errors = {
+        name: np.mean(
+            [
+                np.mean(
+                    (
+                        y[test]
+                        - fit_law(model._recipe(60.0), prior, data, train).predict(X[test])[:, 0]
+                    )
+                    ** 2
+                )
+                for train, test in folds
+            ]
+        )
+        for name, prior in CANDIDATES.items()
+    }
+    assert model.learned_law_.errors == pytest.approx(errors, rel=1e-9)
+    assert model.learned_law_.candidate == min(errors, key=errors.get)
+    final = fit_law(
+        model._recipe(60.0), CANDIDATES[model.learned_law_.candidate], data, np.arange(60)
+    )
+    assert model.law_ == final.law
+    assert model.learned_law_.noise == final.noise
+    assert model.learned_law_.variance == final.variance
+
+
+def test_the_model_is_that_of_all_rows_at_the_chosen_size(xy, single):
+    X, y = xy
+    _, model = single
+    data = Data(X, y[:, None], np.ones(60))
+    law = fit_law(
+        model._recipe(60.0), CANDIDATES[model.learned_law_.candidate], data, np.arange(60)
+    )
+    assert model.fit_ != "data"
+    paths = sparse_paths(model._recipe(60.0), law, model.pools_, SIZES)[model.fit_]
+    (found,) = (path for path in paths if len(path.support) == model.n_nonzero_coefs_)
+    np.testing.assert_array_equal(model.support_, found.support)
+    value = found.predict(standard(law, X))[:, 0] * y.std() + y.mean()
+    np.testing.assert_allclose(model.predict(X), value, rtol=1e-8, atol=1e-8)
+
+
+def test_of_many_rows_only_the_two_best_laws_go_on():
+    X, y = make(40)
+    model = HARFERegressorCV(**SMALL)
+    folds = list(KFold(4).split(X))
+    seen = []
+
+    def spy(recipe, prior, data, rows):
+        seen.append((prior.name, len(rows)))
+        return fit_law(recipe, prior, data, rows)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(law_search, "fit_law", spy)
+        model.set_params(cv=folds).fit(X, y, sample_weight=np.full(40, 8.0))
+    race = [name for name, rows in seen if rows == 30]
+    assert race[:8] == [*CANDIDATES, *CANDIDATES]
+    assert len(race) == 12
+    assert len(set(race[8:])) == 2
+    errors = model.learned_law_.errors
+    assert set(errors) == set(CANDIDATES)
+
+
+# --- the choice ----------------------------------------------------------------------------------
+
+
+def mean_errors(model):
+    return np.where(
+        np.isfinite(model.mse_path_).all(axis=-1), model.mse_path_.mean(axis=-1), np.inf
+    )
+
+
+def test_the_fewest_terms_within_half_a_percent_of_the_lowest_error_are_chosen(fitted, single):
+    for model in (fitted, single[1]):
+        mean = mean_errors(model)
+        allowed = np.argwhere(mean <= 1.005 * mean.min())
+        k, i, _ = min(map(tuple, allowed), key=lambda cell: (cell[1], mean[cell]))
+        assert (model.fit_, model.n_nonzero_coefs_) == (model.pools_[k], SIZES[i])
+        assert -model.best_score_ == mean[:, i].min() <= 1.005 * mean.min()
+
+
+def test_one_standard_error_takes_fewer_terms(xy, fitted):
+    sparse = HARFERegressorCV(**SMALL, selection="one_se").fit(*xy)
+    np.testing.assert_array_equal(sparse.mse_path_, fitted.mse_path_)
+    mean = mean_errors(fitted)
+    errors = fitted.mse_path_[np.unravel_index(mean.argmin(), mean.shape)]
+    limit = mean.min() + errors.std(ddof=1) / np.sqrt(3)
+    i = int(np.flatnonzero((mean <= limit).any(axis=(0, 2)))[0])
+    assert sparse.n_nonzero_coefs_ == SIZES[i] <= fitted.n_nonzero_coefs_
+    assert -sparse.best_score_ == mean[:, i].min()
+
+
+def a_search(scores, scoring=None):
+    """A search whose scores are known: (kinds, sizes, alphas, folds)."""
+    settings = SparseSettings(("data", "matched", "refined"), (5, 10), (1e-3, 1e-1))
+    folds = [(np.arange(2), np.arange(2, 4))] * scores.shape[-1]
+    search = LawSearch(None, [], settings, None, folds, scoring)
+    search.tables = {
+        f: (np.stack([-scores[..., f], scores[..., f]]), {}) for f in range(len(folds))
+    }
+    return search
+
+
+def test_choose_by_hand():
+    scores = np.full((3, 2, 2, 4), -9.0)
+    scores[2, 1, 0] = [-1.0, -1.2, -1.0, -1.2]  # mean -1.1, standard error 0.0577
+    scores[1, 0, 0] = -1.104  # within 0.5 %
+    scores[0, 0, 1] = -1.15  # within the standard error
+    scores[1:, :, 1] = np.nan
+    best = a_search(scores).choose("best")
+    assert (best.pool, best.size, best.alpha, best.score) == pytest.approx((1, 0, 0, -1.104))
+    exact = a_search(scores, scoring=lambda *_: 0.0).choose("best")
+    assert (exact.pool, exact.size, exact.alpha, exact.score) == pytest.approx((2, 1, 0, -1.1))
+    scores[1, 0, 0] = -1.107  # beyond
+    assert a_search(scores).choose("best") == exact
+    sparse = a_search(scores).choose("one_se")
+    assert (sparse.pool, sparse.size, sparse.alpha) == (1, 0, 0)
+    scores[1, 0, 0] = -1.2
+    sparse = a_search(scores).choose("one_se")
+    assert (sparse.pool, sparse.size, sparse.alpha) == (0, 0, 1)
+    scores[0, 0, 1] = -1.16
+    assert a_search(scores).choose("one_se") == exact
+    # other folds choose otherwise
+    scores[0, 0, 0, 3] = -0.5
+    assert a_search(scores).choose("best", [3]).pool == 0
+
+
+def test_without_training_nothing_is_trained(xy, fitted):
+    model = HARFERegressorCV(**SMALL, refine=False).fit(*xy)
+    assert model.pools_ == ["data", "matched"]
+    assert model.fit_ in model.pools_
+    np.testing.assert_array_equal(model.mse_path_, fitted.mse_path_[:2])
+
+
+def test_another_score_chooses_by_itself(xy):
+    X, y = xy
+    folds = list(KFold(3, shuffle=True, random_state=1).split(X))
+    model = HARFERegressorCV(
+        **{**SMALL, "cv": folds, "refine": False}, scoring="neg_mean_absolute_error"
+    ).fit(X, y)
+    table = np.column_stack([model.cv_results_[f"split{f}_test_score"] for f in range(3)])
+    assert model.best_score_ == np.nanmax(table.mean(axis=1))
+    data = Data(X, y[:, None], np.ones(60))
+    names = model.learned_law_.candidate.split(" + ")
+    if len(names) == 1:
+        law = fit_law(model._recipe(60.0), CANDIDATES[names[0]], data, folds[0][0])
+        found = sparse_paths(model._recipe(60.0), law, ["matched"], SIZES)["matched"][0]
+        prediction = law.data.to_targets(found.predict(standard(law, X[folds[0][1]])))
+        row = model.cv_results_["params"].index(
+            {"fit": "matched", "n_nonzero_coefs": 4, "alpha": 1e-6}
+        )
+        expected = -mean_absolute_error(y[folds[0][1]], prediction[:, 0])
+        assert table[row, 0] == pytest.approx(expected, rel=1e-9)
+    assert np.all(
+        -table[np.isfinite(table)]
+        < np.sqrt(np.abs(model.mse_path_[np.isfinite(model.mse_path_)])) + 1e-12
+    )
+
+
+# --- stacks --------------------------------------------------------------------------------------
+
+
+def test_a_stack_is_the_weighted_sum_that_fits_the_held_out_rows_best(xy, monkeypatch):
+    X, y = xy
+    stacks = []
+
+    def spy(fits, weights):
+        out = stack(fits, weights)
+        stacks.append((fits, weights, out))
+        return out
+
+    stack = law_search.stack
+    monkeypatch.setattr(law_search, "stack", spy)
+    monkeypatch.setattr(law_search, "_STACKING_GAIN", ALWAYS)
+    folds = list(KFold(3, shuffle=True, random_state=1).split(X))
+    model = HARFERegressorCV(**{**SMALL, "cv": folds}).fit(X, y)
+    fits, weights, final = next(s for s in stacks if len(s[0][0].data.Z) == 60)
+    # the weights, by another solver
+    data = Data(X, y[:, None], np.ones(60))
+    A, b = [], []
+    for train, test in folds:
+        laws = [fit_law(model._recipe(60.0), prior, data, train) for prior in CANDIDATES.values()]
+        unit = y[train].std()
+        A.append(
+            np.column_stack([law.predict(X[test])[:, 0] - y[train].mean() for law in laws]) / unit
+        )
+        b.append((y[test] - y[train].mean()) / unit)
+    best = lsq_linear(np.concatenate(A), np.concatenate(b), (0, np.inf), tol=1e-14).x
+    expected = {name: w for name, w in zip(CANDIDATES, best, strict=True) if w > 0.02}
+    assert dict(zip([fit.name for fit in fits], weights, strict=True)) == pytest.approx(
+        expected, rel=1e-4
+    )
+    assert model.learned_law_.candidate == " + ".join(expected)
+    # the reference and the law
+    Z = standard(final, X)
+    total = sum(w * fit.reference.predict(Z) for fit, w in zip(fits, weights, strict=True))
+    np.testing.assert_allclose(final.reference.predict(Z), total, rtol=1e-12)
+    np.testing.assert_allclose(final.predict(X)[:, 0], total[:, 0] * y.std() + y.mean(), rtol=1e-9)
+    assert isinstance(model.law_, MixedLaw)
+    assert model.law_.parts == tuple(fit.law for fit in fits)
+    np.testing.assert_allclose(model.law_.shares, np.array(weights) / np.sum(weights))
+    text = model.learned_law_.summary()
+    for share in model.law_.shares:
+        assert f"{share:.0%} of the features" in text
+    assert model.order_ == (1, 2, 3, 4)
+    check_formula(model, X)
+
+
+def test_a_stack_must_pay(xy, monkeypatch, single):
+    folds, model = single
+    monkeypatch.setattr(law_search, "_STACKING_GAIN", ALWAYS)
+    forced = HARFERegressorCV(**{**SMALL, "cv": folds}).fit(*xy)
+    assert "+" in forced.learned_law_.candidate
+    assert isinstance(model.law_, FeatureLaw)
+    assert "+" not in model.learned_law_.candidate
+    assert model.learned_law_.errors == forced.learned_law_.errors
+
+
+def test_a_stack_of_data_fits_the_same_model_alone(xy, monkeypatch, only):
+    monkeypatch.setattr(law_search, "_STACKING_GAIN", ALWAYS)
+    only("data")
+    model = HARFERegressorCV(**SMALL).fit(*xy)
+    assert isinstance(model.law_, MixedLaw)
+    alone = HARFERegressor(**model.best_params_, random_state=0).fit(*xy)
+    assert alone.law_ == model.law_
+    np.testing.assert_array_equal(alone.coef_, model.coef_)
+
+
+def test_the_choice_on_data_fits_the_same_model_alone(xy, monkeypatch, only):
+    monkeypatch.setattr(law_search, "_STACKING_GAIN", NEVER)
+    only("data")
+    model = HARFERegressorCV(**SMALL).fit(*xy)
+    alone = HARFERegressor(**model.best_params_, random_state=0).fit(*xy)
+    assert alone.law_ == model.law_
+    np.testing.assert_array_equal(alone.coef_, model.coef_)
+
+
+def test_references_that_are_worse_than_the_mean_leave_the_best_one():
+    # all candidates predict the opposite, so that no weight > 0 is of use
+    X, y = make(12)
+    folds = list(KFold(3).split(X))
+    rows = SimpleNamespace(centre=np.zeros(1), unit=np.ones(1))
+    opposite = SimpleNamespace(
+        data=rows,
+        predict=lambda X: (
+            -make(12)[1][[int(np.flatnonzero((make(12)[0] == x).all(axis=1))[0]) for x in X], None]
+        ),
+    )
+    priors = list(CANDIDATES.values())[:2]
+    search = LawSearch(None, priors, None, Data(X, y[:, None], np.ones(12)), folds)
+    search.laws = {(k, f): opposite for k in range(2) for f in range(3)}
+    search.law_scores = {(k, f): (4.0 + k, -4.0 - k) for k in range(2) for f in range(3)}
+    assert search._stacked() == {0: 1.0}
+
+
+# --- which law -----------------------------------------------------------------------------------
+
+
+REASONS = [
+    ({"y": 1j}, "y is complex"),
+    ({"interaction_cst": [{0, 1}, {2, 3}]}, "interaction_cst names sets"),
+    ({"variable_weights": [1, 2, 3, 4]}, "variable_weights"),
+    ({"weights": "uniform"}, "weights='uniform'"),
+    ({"bias": "none"}, "bias='none'"),
+    ({"X": 0.0}, "all inputs are constant"),
+]
+
+
+@pytest.mark.parametrize(("case", "words"), REASONS, ids=[words for _, words in REASONS])
+def test_where_no_law_can_be_learned_it_is_said_or_the_grid_is_searched(xy, case, words):
+    settings = dict(case)
+    X, y = xy[0] * settings.pop("X", 1.0), xy[1] * settings.pop("y", 1.0)
+    settings = {**SMALL, **settings, "orders": [1], "scales": [1.0]}
+    with pytest.raises(ValueError, match=rf"law='learned' is not possible.*{words}.*law='auto'"):
+        HARFERegressorCV(**settings, law="learned").fit(X, y)
+    auto, grid = (HARFERegressorCV(**settings, law=law).fit(X, y) for law in ("auto", "grid"))
+    for model in (auto, grid):
+        assert model.learned_law_ is None
+        assert model.fit_ == "data"
+        assert model.pools_ == [(1, 1.0)]
+    np.testing.assert_array_equal(auto.mse_path_, grid.mse_path_)
+    np.testing.assert_array_equal(auto.coef_, grid.coef_)
+
+
+def test_auto_learns_where_it_can(xy, fitted):
+    learned = HARFERegressorCV(**SMALL, law="learned").fit(*xy)
+    check_same(learned, fitted)
+    grid = HARFERegressorCV(**SMALL, law="grid", orders=[1], scales=[1.0]).fit(*xy)
+    assert grid.learned_law_ is None
+
+
+def test_a_law_that_is_given_is_used_alone(xy):
+    law = FeatureLaw(
+        4, (1, 2), scale=(1.0, 0.5, 0.5, 0.2), activation="cos", order_weights=(0.3, 0.7)
+    )
+    model = HARFERegressorCV(**SMALL, law=law).fit(*xy)
+    assert model.law_ == law
+    assert model.learned_law_ is None
+    assert model.fit_ == "data"
+    assert model.mse_path_.shape == (1, 3, 2, 3)
+    assert model.best_params_["law"] == law
+    check_formula(model, xy[0], "cos")
+    alone = HARFERegressor(**model.best_params_, random_state=0).fit(*xy)
+    np.testing.assert_array_equal(alone.coef_, model.coef_)
+    np.testing.assert_array_equal(np.diff(model.weights_.indptr) > 0, True)
+
+
+@pytest.mark.parametrize("inputs", [2, 8])
+def test_a_law_for_another_number_of_inputs_is_refused(xy, inputs):
+    with pytest.raises(ValueError, match=rf"law draws from {inputs} inputs, but X has 4"):
+        HARFERegressorCV(**SMALL, law=FeatureLaw(inputs)).fit(*xy)
+
+
+@pytest.mark.parametrize("law", ["bad", None, 3, 0.5, True, "Grid", FeatureLaw], ids=repr)
+def test_other_laws_are_refused(xy, law):
+    with pytest.raises(ValueError, match=r"law=.*auto, learned, grid"):
+        HARFERegressorCV(**SMALL, law=law).fit(*xy)
+
+
+@pytest.mark.parametrize(("constraint", "most"), [("no_interactions", 1), ("pairwise", 2)])
+def test_constraints_cap_the_variables_of_a_feature(xy, constraint, most):
+    X = xy[0]
+    y = np.prod(1 + X[:, :3], axis=1)
+    model = HARFERegressorCV(**{**SMALL, "cv": 2}, interaction_cst=constraint).fit(X, y)
+    variables = np.diff(model.weights_.indptr)
+    assert variables.max() == most
+    assert max(model.order_) == most
+    assert np.count_nonzero(model.weights_.toarray()[:, model.support_], axis=0).max() <= most
+    # no candidate stands twice
+    names = {1: ["additive", "isotropic"], 2: ["additive", "pairs", "fours", "isotropic"]}
+    assert set(model.learned_law_.errors) <= set(names[most])
+    assert model.score(X, y) > 0.7
+    free = HARFERegressorCV(**{**SMALL, "cv": 2}).fit(X, y)
+    assert np.diff(free.weights_.indptr).max() > 2
+
+
+def test_an_additive_model_has_no_mixed_differences(xy):
+    X = xy[0]
+    model = HARFERegressorCV(**{**SMALL, "cv": 2}, interaction_cst="no_interactions").fit(*xy)
+    a, b, c, d = (X[:1].repeat(4, axis=0).copy() for _ in range(4))
+    rng = np.random.default_rng(0)
+    for k, j in ((0, 1), (1, 2), (0, 3)):
+        step = rng.uniform(-0.5, 0.5, 2)
+        corners = np.repeat(X[:1], 4, axis=0)
+        corners[1::2, k] += step[0]
+        corners[2:, j] += step[1]
+        f = model.predict(corners)
+        assert f[0] - f[1] - f[2] + f[3] == pytest.approx(0, abs=1e-10)
+
+
+@pytest.mark.parametrize("activation", ["cos", "tanh", "relu", "exp"])
+def test_other_activations(xy, activation):
+    model = HARFERegressorCV(**{**SMALL, "cv": 2}, activation=activation).fit(*xy)
+    assert model.law_.activation == activation
+    assert model.pools_ == (["data"] if activation == "exp" else ["data", "matched", "refined"])
+    assert np.isrealobj(model.predict(xy[0]))
+    check_formula(model, xy[0], activation)
+    assert model.score(*xy) > 0.9
+
+
+# --- other settings ------------------------------------------------------------------------------
+
+
+def test_no_intercept_is_none(xy):
+    model = HARFERegressorCV(**{**SMALL, "cv": 2}, fit_intercept=False).fit(*xy)
+    assert model.intercept_ == 0
+
+
+def test_two_targets_share_the_model(xy):
+    X, y = xy
+    Y = np.column_stack([y, 1000 * X[:, 3] + 5])
+    model = HARFERegressorCV(**SMALL).fit(X, Y)
+    assert model.coef_.shape == (2, 200)
+    assert model.intercept_.shape == (2,)
+    assert model.score(X, Y) > 0.95
+    prediction, std = model.predict(X, return_std=True)
+    assert prediction.shape == std.shape == (60, 2)
+    _, lower, upper = model.predict(X, interval=0.8)
+    assert np.all(lower < upper)
+    swapped = HARFERegressorCV(**{**SMALL, "refine": False}).fit(X, Y[:, ::-1])
+    plain = HARFERegressorCV(**{**SMALL, "refine": False}).fit(X, Y)
+    np.testing.assert_allclose(swapped.predict(X)[:, ::-1], plain.predict(X), rtol=1e-4)
+
+
+def test_uncertainty_follows_from_models_without_the_fold(xy, single):
+    X, y = xy
+    folds, model = single
+    assert model.uncertainty_.scores.shape == (60, 1)
+    prediction, std = model.predict(X, return_std=True)
+    h = model.uncertainty_.posterior.leverage(X)
+    sigma = np.sqrt(model.uncertainty_.noise[0])
+    np.testing.assert_allclose(std, sigma * np.sqrt(1 + np.minimum(h, 10)), rtol=1e-10)
+    assert 0.5 * 0.1 < sigma < 2.5 * 0.1
+    mid, lower, upper = model.predict(X, interval=0.9)
+    np.testing.assert_array_equal(mid, prediction)
+    np.testing.assert_allclose(upper - mid, mid - lower, rtol=1e-9)
+    # the residuals are those of the table, where all folds choose alike
+    sizes = []
+    data = Data(X, y[:, None], np.ones(60))
+    recipe = model._recipe(60.0)
+    for f, (train, test) in enumerate(folds):
+        others = np.delete(model.mse_path_, f, axis=-1)
+        mean = np.where(np.isfinite(others).all(axis=-1), others.mean(axis=-1), np.inf)
+        allowed = map(tuple, np.argwhere(mean <= 1.005 * mean.min()))
+        k, i, _ = min(allowed, key=lambda cell: (cell[1], mean[cell]))
+        assert model.pools_[k] != "data"
+        law = fit_law(recipe, CANDIDATES[model.learned_law_.candidate], data, train)
+        found = sparse_paths(recipe, law, ["matched", "refined"], SIZES)[model.pools_[k]][i]
+        A = found.features.evaluate(standard(law, X[train]))
+        mean, scale = A.mean(axis=0), A.std(axis=0)
+        A = (A - mean) / scale
+        alpha = law.noise * SIZES[i] / (law.variance * len(train))
+        gram = A.T @ A / len(train) + alpha * np.eye(SIZES[i])
+        a = (found.features.evaluate(standard(law, X[test])) - mean) / scale
+        h = (1 + np.sum(a.T * np.linalg.solve(gram, a.T), axis=0)) / len(train)
+        value = law.data.to_targets(found.predict(standard(law, X[test])))[:, 0]
+        sizes.extend(np.abs(y[test] - value) / np.sqrt(1 + np.minimum(h, 10)))
+    np.testing.assert_allclose(model.uncertainty_.scores[:, 0], np.sort(sizes), rtol=1e-6)
+
+
+def test_a_constant_target_is_predicted(xy):
+    model = HARFERegressorCV(**{**SMALL, "cv": 2}).fit(xy[0], np.full(60, 3.0))
+    prediction, std = model.predict(xy[0], return_std=True)
+    np.testing.assert_allclose(prediction, 3.0, rtol=1e-12)
+    np.testing.assert_allclose(std, 0.0, atol=1e-10)
+    assert model.n_nonzero_coefs_ == 4
+
+
+def test_an_input_that_is_constant_without_a_fold(xy):
+    X = np.zeros((30, 1))
+    X[3] = 1.0
+    model = HARFERegressorCV(**SMALL).fit(X, xy[1][:30])
+    assert np.all(np.isfinite(model.predict(X)))
+
+
+def test_constant_inputs_beside_others_are_not_used(xy):
+    X, y = xy
+    beside = np.column_stack([X, np.full(60, 7.0)])
+    model = HARFERegressorCV(**{**SMALL, "cv": 2}).fit(beside, y)
+    assert model.law_.usage()[4] == 0
+    assert model.feature_importances_[4] == 0
+    assert model.score(beside, y) > 0.95
+
+
+def test_units_of_inputs_and_target_do_not_matter(xy, fitted):
+    X, y = xy
+    # powers of two: the same bits
+    scaled = HARFERegressorCV(**SMALL).fit(X * [1, 8, 0.25, 1024], 512 * y)
+    assert scaled.fit_ == fitted.fit_
+    np.testing.assert_array_equal(scaled.support_, fitted.support_)
+    np.testing.assert_allclose(scaled.mse_path_, 512**2 * fitted.mse_path_, rtol=1e-9)
+    np.testing.assert_allclose(
+        scaled.predict(X * [1, 8, 0.25, 1024]), 512 * fitted.predict(X), rtol=1e-9, atol=1e-9
+    )
+
+
+# --- rows, weights, jobs and threads -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gain", [NEVER, ALWAYS], ids=["one law", "stack"])
+def test_the_order_of_the_rows_does_not_matter(xy, monkeypatch, gain):
+    X, y = xy
+    monkeypatch.setattr(law_search, "_STACKING_GAIN", gain)
+    shuffled = np.random.default_rng(3).permutation(60)
+    plain = HARFERegressorCV(**SMALL).fit(X, y)
+    other = HARFERegressorCV(**SMALL).fit(X[shuffled], y[shuffled])
+    check_same(other, plain, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(other.predict(X), plain.predict(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("gain", [NEVER, ALWAYS], ids=["one law", "stack"])
+@pytest.mark.parametrize("scoring", [None, "neg_mean_absolute_error"])
+def test_a_row_of_weight_two_is_the_row_twice(xy, monkeypatch, scoring, gain):
+    X, y = xy
+    monkeypatch.setattr(law_search, "_STACKING_GAIN", gain)
+    weights = np.random.default_rng(0).integers(0, 4, 60)
+    copies = np.repeat(np.arange(60), weights)
+    weighted = HARFERegressorCV(**SMALL, scoring=scoring).fit(X, y, sample_weight=weights)
+    copied = HARFERegressorCV(**SMALL, scoring=scoring).fit(X[copies], y[copies])
+    check_same(weighted, copied, rtol=1e-6, atol=1e-9)
+    assert weighted.best_score_ == pytest.approx(copied.best_score_, rel=1e-6)
+    for a, b in zip(
+        weighted.predict(X, interval=0.8), copied.predict(X, interval=0.8), strict=True
+    ):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+def test_weights_count(xy, fitted):
+    weights = np.where(np.arange(60) % 2, 3.0, 0.2)
+    weighted = HARFERegressorCV(**SMALL).fit(*xy, sample_weight=weights)
+    ran = np.isfinite(fitted.mse_path_)
+    assert np.all(weighted.mse_path_[ran] != fitted.mse_path_[ran])
+
+
+def test_the_same_bits_for_any_number_of_jobs(xy, fitted):
+    parallel = HARFERegressorCV(**SMALL, n_jobs=2).fit(*xy)
+    check_same(parallel, fitted)
+    np.testing.assert_array_equal(parallel.uncertainty_.scores, fitted.uncertainty_.scores)
+
+
+def test_the_same_bits_for_any_number_of_threads(xy, on_threads):
+    one, two = (on_threads(n, lambda: HARFERegressorCV(**SMALL).fit(*xy)) for n in (1, 2))
+    check_same(one, two)
+    assert one.law_ == two.law_
+    np.testing.assert_array_equal(one.uncertainty_.scores, two.uncertainty_.scores)
+
+
+def test_seeds_count(xy, fitted):
+    other = HARFERegressorCV(**{**SMALL, "random_state": 1}).fit(*xy)
+    assert not np.array_equal(other.coef_, fitted.coef_)
+
+
+@pytest.mark.parametrize("cv", [None, 3, GroupKFold(4)], ids=["none", "number", "splitter"])
+def test_groups_are_never_split(xy, monkeypatch, cv):
+    groups = np.array([f"patient {k % 7}" for k in range(60)])
+    seen = []
+
+    def spy(recipe, law, settings, data, fold, scoring):
+        seen.append(fold)
+        assert len(law.data.Z) == len(fold[0])
+        return sparse_on_fold(recipe, law, settings, data, fold, scoring)
+
+    monkeypatch.setattr(law_search, "sparse_on_fold", spy)
+    model = HARFERegressorCV(**{**SMALL, "cv": cv, "refine": False}).fit(*xy, groups=groups)
+    assert len(seen) == model.n_splits_ == {"None": 5, "3": 3}.get(str(cv), 4)
+    for train, test in seen:
+        assert set(groups[train]).isdisjoint(groups[test])
+        assert len(train) + len(test) == 60
+
+
+# --- time, warm starts, progress -----------------------------------------------------------------
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """What was fitted: rows of every law, and folds of sparse models."""
+    seen = SimpleNamespace(laws=[], folds=[])
+
+    def law_spy(recipe, prior, data, rows):
+        seen.laws.append((prior.name, len(rows)))
+        return fit_law(recipe, prior, data, rows)
+
+    def fold_spy(*args):
+        seen.folds.append(args[4])
+        return sparse_on_fold(*args)
+
+    monkeypatch.setattr(law_search, "fit_law", law_spy)
+    monkeypatch.setattr(law_search, "sparse_on_fold", fold_spy)
+    return seen
+
+
+def test_time_that_runs_out_leaves_a_model_with_its_uncertainty(xy, calls):
+    model = HARFERegressorCV(**SMALL, max_time=1e-9).fit(*xy)
+    assert model.search_complete_ is False
+    # one law in the race, the same without the other folds and with all rows
+    assert calls.laws == [("additive", 40)] + sorted(calls.laws[1:], key=lambda c: -c[1])
+    assert len(calls.laws) == 4
+    assert len(calls.folds) == 1
+    assert model.learned_law_.candidate == "additive"
+    assert list(model.learned_law_.errors) == ["additive"]
+    run = np.isfinite(model.mse_path_).any(axis=(0, 1, 2))
+    assert run.tolist() == [True, False, False]
+    assert model.uncertainty_.scores.shape == (60, 1)
+    _, std = model.predict(xy[0], return_std=True)
+    assert np.all(std > 0)
+    assert np.all(np.isfinite(std))
+    check_formula(model, xy[0])
+
+
+def test_a_warm_start_takes_over_what_is_finished(xy, calls, fitted):
+    model = HARFERegressorCV(**SMALL, warm_start=True, max_time=1e-9).fit(*xy)
+    assert (len(calls.laws), len(calls.folds)) == (4, 1)
+    model.set_params(max_time=None)
+    del calls.laws[:], calls.folds[:]
+    model.fit(*xy)
+    check_same(model, fitted)
+    race = [c for c in calls.laws if c[1] < 60]
+    assert len(race) == 4 * 3 - 1  # the law of the first fold is there
+    assert len(calls.folds) == 3
+    del calls.laws[:], calls.folds[:]
+    model.fit(*xy)
+    check_same(model, fitted)
+    assert {rows for _, rows in calls.laws} == {60}  # the final law only
+    assert calls.folds == []
+    np.testing.assert_array_equal(model.uncertainty_.scores, fitted.uncertainty_.scores)
+
+
+def test_a_warm_start_with_other_sizes_keeps_the_laws(xy, calls):
+    model = HARFERegressorCV(**SMALL, warm_start=True).fit(*xy)
+    del calls.laws[:], calls.folds[:]
+    model.set_params(n_nonzero_coefs=[5]).fit(*xy)
+    assert {rows for _, rows in calls.laws} == {60}
+    assert len(calls.folds) == 3
+    cold = HARFERegressorCV(**{**SMALL, "n_nonzero_coefs": [5]}).fit(*xy)
+    check_same(model, cold)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m, X, y: m.fit(X, y + X[:, 0]),
+        lambda m, X, y: m.fit(X, y, sample_weight=np.arange(60) + 1.0),
+        lambda m, X, y: m.set_params(random_state=1).fit(X, y),
+        lambda m, X, y: m.set_params(input_scale="robust").fit(X, y),
+        lambda m, X, y: m.set_params(cv=KFold(3)).fit(X, y),
+        lambda m, X, y: m.set_params(warm_start=False).fit(X, y),
+    ],
+    ids=["y", "weights", "seed", "units", "folds", "cold"],
+)
+def test_a_warm_start_takes_over_nothing_that_could_differ(xy, calls, change):
+    # two rows of laws are enough to tell; no time for more
+    model = HARFERegressorCV(**SMALL, warm_start=True, max_time=1e-9, refine=False).fit(*xy)
+    del calls.laws[:], calls.folds[:]
+    change(model, *xy)
+    assert len([c for c in calls.laws if c[1] < 60]) == 3
+    assert len(calls.folds) == 1
+
+
+def test_verbose_tells_of_laws_then_of_models(xy, capsys, monkeypatch):
+    slow = SimpleNamespace(monotonic=count(0.0, 60.0).__next__)
+    monkeypatch.setattr("harfe.progress.time", slow)
+    model = HARFERegressorCV(**SMALL, verbose=True).fit(*xy)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(" folds")[0] for line in lines] == [
+        f"harfe: {done} of 15" for done in range(1, 16)
+    ]
+    assert "law additive" in lines[0]
+    assert lines[-1].endswith("0 s left")
+    assert f"{model.fit_}, {model.n_nonzero_coefs_} terms" in lines[-1]
+    assert f"best error {-model.best_score_:.4g}" in lines[-1]
+
+
+@pytest.mark.skipif(not HAS_CALLBACKS, reason="scikit-learn before 1.9")
+def test_a_callback_can_stop_the_search(xy, calls):
+    class Stop:
+        def setup(self, estimator, context):
+            self.rounds = 0
+
+        def teardown(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context):
+            pass
+
+        def on_fit_task_end(self, estimator, context, *, X, y, metadata, fitted_estimator):
+            self.rounds += context.task_name == "round"
+            return self.rounds >= 2
+
+    model = HARFERegressorCV(**SMALL).set_callbacks(Stop()).fit(*xy)
+    assert model.search_complete_ is False
+    assert calls.laws[:2] == [("additive", 40), ("pairs", 40)]
+    assert set(model.learned_law_.errors) == {"additive", "pairs"}
+    assert np.isfinite(model.mse_path_).any(axis=(0, 1, 2)).sum() == 1
+    check_formula(model, xy[0])
+
+
+# --- truth ---------------------------------------------------------------------------------------
+
+
+def test_variables_and_noise_of_a_known_function_are_learned():
+    rng = np.random.default_rng(0)
+    X, X_test = rng.uniform(-1, 1, (80, 5)), rng.uniform(-1, 1, (300, 5))
+
+    def f(X):
+        return np.sin(3 * X[:, 0]) + X[:, 1] ** 2
+
+    y = f(X) + 0.1 * rng.normal(size=80)
+    model = HARFERegressorCV(**SMALL).fit(X, y)
+    assert set(np.argsort(-model.law_.usage())[:2]) == {0, 1}
+    assert np.mean((model.predict(X_test) - f(X_test)) ** 2) < 0.1**2
+    assert model.learned_law_.noise == pytest.approx(0.01 / y.var(), rel=0.5)
