@@ -4,7 +4,7 @@
 more that are noise, all uniform on [0, 1]. For every draw: whether the five true variables lead
 `feature_importances_`, and the error against the noise-free function on 1000 other rows.
 
-    python benchmarks/variables.py [--draws 20] [--noise-inputs 90] [--law auto|grid] [--first-draw 0]
+    python benchmarks/variables.py [--draws 20] [--noise-inputs 90] [--law auto|grid]
 """
 
 from __future__ import annotations
