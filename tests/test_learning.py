@@ -164,16 +164,16 @@ def test_a_subset_is_some_of_the_rows_in_the_same_units():
     assert data.subset(30, np.random.default_rng(0)) is data
 
 
-def test_of_too_many_rows_some_are_drawn_but_all_make_the_units(monkeypatch):
+def test_of_too_many_rows_some_are_drawn_and_make_the_units(monkeypatch):
     monkeypatch.setattr("harfe.standard_rows._MOST_ROWS", 10)
     X, y = table()
     data = standard_rows(X, y)
     assert len(data.Z) == 10
-    np.testing.assert_allclose(data.units.centre, X.mean(axis=0), rtol=1e-13)
-    np.testing.assert_allclose(data.unit, y.std(axis=0), rtol=1e-13)
-    whole = (X - X.mean(axis=0)) / X.std(axis=0)
-    for z in data.Z:
-        assert np.min(np.abs(whole - z).max(axis=1)) < 1e-13
+    drawn = data.Z * data.units.spread + data.units.centre
+    for row in drawn:
+        assert np.min(np.abs(X - row).max(axis=1)) < 1e-13
+    np.testing.assert_allclose(data.units.centre, drawn.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(data.units.spread, drawn.std(axis=0), rtol=1e-12)
 
 
 # --- References ---

@@ -51,7 +51,9 @@ def account(model: HARFERegressorCV, train: object, test: object) -> str:
         "null model": mean_squared_error(y_test, np.full(len(y_test), y.mean())),
         "noise alone": train.noise**2,  # type: ignore[attr-defined]
     }
-    orders = " or ".join(map(str, model.law_.orders))
+    used = np.flatnonzero(model.law_.usage())
+    learned = ", ".join(train.feature_names[j] for j in used)  # type: ignore[attr-defined]
+    trained = {"data": "", "matched": "", "refined": ", then trained"}[model.fit_]
     _, lower, upper = model.predict(X_test, interval=0.9)
     inside = np.mean((lower <= y_test) & (y_test <= upper))
     lines = [
@@ -60,10 +62,9 @@ def account(model: HARFERegressorCV, train: object, test: object) -> str:
         "",
         f"rows      {len(X)} to train, {len(X_test)} to test",
         f"inputs    {X.shape[1]}",
-        f"features  N = {model.n_components_} drawn, s = {len(model.support_)} kept, "
-        f"order q = {orders} variables each",
-        f"chosen    by cross-validation: order {model.order_}, scale {model.scale_:.2g}, "
-        f"s = {model.n_nonzero_coefs_}, alpha = {model.alpha_:.2g}",
+        f"law       learned from the data: features of {learned}",
+        f"features  N = {model.n_components_} drawn from it, s = {len(model.support_)} kept"
+        f"{trained}",
         "",
         "Mean squared error",
         *(f"  {name:12} {value:7.2f}" for name, value in error.items()),

@@ -37,3 +37,12 @@ def check_alpha(alpha: Any) -> None:
     """Refuse what is no ridge weight."""
     if not is_number(alpha) or not 0 <= alpha < inf:
         raise ValueError(f"alpha={alpha!r} must be a finite number >= 0, e.g. alpha=1e-3")
+
+
+def check_clip(input_clip: Any) -> None:
+    """Refuse bounds for outliers that are neither None nor positive."""
+    if input_clip is not None and not (is_number(input_clip) and 0 < input_clip < inf):
+        raise ValueError(
+            f"input_clip={input_clip!r} must be None or a positive number of spreads, e.g. "
+            "input_clip=5"
+        )

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harfe._compat import CallbackSupportMixin, FitProgress, with_callbacks
-from harfe.arguments import check_choice, check_count, is_number, is_whole
+from harfe.arguments import check_choice, check_clip, check_count, is_number, is_whole
 from harfe.checks import check_inputs, check_targets, check_weights
 from harfe.expansion import Expansion
 from harfe.features import law_of, seed_of
 from harfe.fitted import ExpansionRegressor
 from harfe.folds import make_folds
 from harfe.homes import COLUMN_SCALES
-from harfe.law import FeatureLaw
 from harfe.machine import available_memory, one_blas_thread
+from harfe.mixed_law import Law
 from harfe.pursuit import INITS, Round, check_settings
 from harfe.recipe import Posed, Recipe
 from harfe.uncertainty import Posterior, Uncertainty
@@ -55,7 +55,7 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         Which variables may meet in a feature: sets of column indices or names.
     variable_weights : array of shape (n_features,), default=None
         How often each input is drawn; None draws all alike.
-    law : FeatureLaw, default=None
+    law : FeatureLaw or MixedLaw, default=None
         Draw from this law, e.g. a learned one (:func:`learn_law`), on inputs in the units of
         `input_scale`; order, activation, weights, scale, bias, interaction_cst and variable_weights
         are not used then.
@@ -163,7 +163,7 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         bias: str = "phase",
         interaction_cst: Any = None,
         variable_weights: ArrayLike | None = None,
-        law: FeatureLaw | None = None,
+        law: Law | None = None,
         init: Any = "zero",
         step_size: float | str = "normalized",
         max_iter: int = 100,
@@ -328,11 +328,7 @@ def check_scales(estimator: Any) -> None:
     """Refuse unknown scales of inputs and columns."""
     check_choice("input_scale", estimator.input_scale, INPUT_SCALES)
     check_choice("column_scale", estimator.column_scale, COLUMN_SCALES)
-    clip = estimator.input_clip
-    if clip is not None and not (is_number(clip) and 0 < clip < np.inf):
-        raise ValueError(
-            f"input_clip={clip!r} must be None or a positive number of spreads, e.g. input_clip=5"
-        )
+    check_clip(estimator.input_clip)
 
 
 def memory_bytes(memory_budget: Any) -> float:

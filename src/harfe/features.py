@@ -15,6 +15,7 @@ from harfe._compat import check_feature_names_in
 from harfe.arguments import check_count
 from harfe.checks import check_inputs
 from harfe.law import FeatureLaw
+from harfe.mixed_law import Law, MixedLaw
 from harfe.pool import FeaturePool
 
 
@@ -45,7 +46,7 @@ class SparseRandomFeatures(TransformerMixin, BaseEstimator):
     variable_weights : array of shape (n_features,), default=None
         How often each input is drawn: an index set has probability proportional to the product
         over its members. None draws all alike.
-    law : FeatureLaw, default=None
+    law : FeatureLaw or MixedLaw, default=None
         Draw from this law, e.g. a learned one; the parameters that describe one are not used then.
     random_state : int, RandomState instance or None, default=None
         Equal seeds give equal features; a larger `n_components` extends the pool.
@@ -86,7 +87,7 @@ class SparseRandomFeatures(TransformerMixin, BaseEstimator):
         bias: str = "phase",
         interaction_cst: Any = None,
         variable_weights: ArrayLike | None = None,
-        law: FeatureLaw | None = None,
+        law: Law | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
@@ -170,10 +171,17 @@ class SparseRandomFeatures(TransformerMixin, BaseEstimator):
         return tags
 
 
-def law_of(estimator: Any, n_variables: int, *, order: Any = None, scale: Any = None) -> FeatureLaw:
+def law_of(estimator: Any, n_variables: int, *, order: Any = None, scale: Any = None) -> Law:
     """Law that the parameters of an estimator describe; order and scale may be given instead."""
     given = getattr(estimator, "law", None)
-    if isinstance(given, FeatureLaw):
+    if isinstance(given, str) and order is not None:
+        given = None  # the words of HARFERegressorCV for laws that it makes itself
+    if given is not None:
+        if not isinstance(given, FeatureLaw | MixedLaw):
+            raise ValueError(
+                f"law={given!r} must be None or a law, e.g. law=learn_law(X, y).law or "
+                "law=FeatureLaw(n_variables=10, orders=(1, 2))"
+            )
         if given.n_variables != n_variables:
             raise ValueError(
                 f"law draws from {given.n_variables} inputs, but X has {n_variables}; pass a law "

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from harfe.arguments import check_choice, check_count, is_number, is_whole
 from harfe.index_sets import IndexSets
 from harfe.law_kernels import symmetric_kernel
+from harfe.law_settings import resolve_groups, resolve_numbers, resolve_orders
 from harfe.pool import FeaturePool
 
 ACTIVATIONS = ("sin", "cos", "tanh", "sigmoid", "relu", "exp")
@@ -162,24 +163,24 @@ class FeatureLaw:
         ``HistGradientBoostingRegressor``: "no_interactions", "pairwise", or sets of indices or
         names; variables in no set form one more. A constraint caps the order.
         """
-        orders = _orders(order, n_variables)
+        orders = resolve_orders(order, n_variables)
         groups = None
         if isinstance(interaction_cst, str):
             caps = {"no_interactions": 1, "pairwise": 2}
             check_choice("interaction_cst", interaction_cst, tuple(caps))
             orders = tuple(min(q, caps[interaction_cst]) for q in orders)
         elif interaction_cst is not None:
-            groups = _groups(interaction_cst, n_variables, names)
+            groups = resolve_groups(interaction_cst, n_variables, names)
         return cls(
             n_variables=n_variables,
             orders=orders,
             weights=weights,
-            scale=_numbers("scale", scale),
+            scale=resolve_numbers("scale", scale),
             bias=bias,
             activation=activation,
             variable_weights=None
             if variable_weights is None
-            else _numbers("variable_weights", variable_weights),
+            else resolve_numbers("variable_weights", variable_weights),
             groups=groups,
         )
 
@@ -238,6 +239,7 @@ class FeatureLaw:
 
     def usage(self) -> NDArray[np.float64]:
         """Share of the features that look at each variable; without the tempered copy."""
+        self._refuse_overlap("usage")
         total = np.zeros(self.n_variables)
         for q, share in zip(self.orders, self._order_shares(), strict=True):
             total += share * IndexSets(q, self._p(), self.groups).inclusion()
@@ -279,18 +281,20 @@ class FeatureLaw:
         self, XT: NDArray[np.float64], ZT: NDArray[np.float64] | None
     ) -> NDArray[np.float64]:
         """E cos(<x - z, w>)."""
-        groups = self.groups or (tuple(range(self.n_variables)),)
-        if len(set().union(*groups)) < sum(len(g) for g in groups):
-            raise ValueError(f"kernel: groups={self.groups!r} overlap, which has no closed form")
+        self._refuse_overlap("kernel")
         scales, uniform = self._scales(), self.weights == "uniform"
         rates = scales if uniform else scales**2 / 2
         K: Any = 0.0
         samplers = [IndexSets(q, self._p(), self.groups) for q in self.orders]
+        # In these units the polynomial of the highest order is 1: no power of p overflows.
+        highest = samplers[int(np.argmax(self.orders))]
+        shift = 0.0 if self.groups else highest.log_total / highest.order
         for g, members in enumerate(samplers[0].members):
-            p = self._p()[members] / samplers[0].unit
+            p = np.exp(np.log(self._p()[members]) - np.log(highest.unit) - shift)
             eta = np.zeros(1 + max(sampler.sizes[g] for sampler in samplers))
             for sampler, share in zip(samplers, self._order_shares(), strict=True):
-                eta[sampler.sizes[g]] += share * np.exp(-sampler.log_total)
+                log_total = sampler.log_total - sampler.order * shift
+                eta[sampler.sizes[g]] += share * np.exp(-log_total)
             other = None if ZT is None else ZT[members]
             K = K + symmetric_kernel(XT[members], other, rates[members], p, eta, uniform=uniform)
         return np.asarray(K)
@@ -326,9 +330,17 @@ class FeatureLaw:
             lines.append(f"not used: {unused} of {self.n_variables} variables")
         return "\n".join(lines)
 
+    def _refuse_overlap(self, what: str) -> None:
+        groups = self.groups or ()
+        if len(set().union(*groups)) < sum(len(g) for g in groups):
+            raise ValueError(f"{what}: groups={self.groups!r} overlap, which has no closed form")
+
     def _order_shares(self) -> NDArray[np.float64]:
-        eta = np.ones(len(self.orders)) if self.order_weights is None else self.order_weights
-        return np.asarray(eta, dtype=float) / np.sum(eta)
+        if self.order_weights is None:
+            return np.full(len(self.orders), 1 / len(self.orders))
+        eta = np.asarray(self.order_weights, dtype=float)
+        eta = eta / eta.max()
+        return np.asarray(eta / eta.sum())
 
     def _scales(self) -> NDArray[np.float64]:
         return np.array(np.broadcast_to(np.asarray(self.scale, dtype=float), self.n_variables))
@@ -347,71 +359,8 @@ class FeatureLaw:
         return np.asarray(self.variable_weights, dtype=float)
 
 
-def _orders(order: Any, n_variables: int) -> tuple[int, ...]:
-    if isinstance(order, str):
-        check_choice("order", order, ("auto",))
-        return (min(2, n_variables),)
-    orders = tuple(order) if np.ndim(order) else (order,)
-    for q in orders:
-        check_count("order", q, 2)
-    return orders
-
-
-def _numbers(name: str, value: Any) -> tuple[float, ...]:
-    try:
-        array = np.atleast_1d(np.asarray(value))
-    except ValueError:  # ragged lists
-        array = np.empty(0, dtype=object)
-    if array.dtype.kind not in "iuf" or array.ndim != 1:
-        raise ValueError(f"{name}={value!r} must be a number or a list of numbers")
-    return tuple(array.astype(float).tolist())
-
-
 def _brief(values: Sequence[Any]) -> str:
     if len(values) == 1:
         return repr(values[0])
     shown = ", ".join(repr(v) for v in values[:5])
     return f"[{shown}{', ...' if len(values) > 5 else ''}]"
-
-
-def _groups(
-    constraint: Any, n_variables: int, names: Sequence[str] | None
-) -> tuple[tuple[int, ...], ...]:
-    """Resolve sets of indices or names; the variables that no set names form one more set."""
-    lookup = {name: index for index, name in enumerate(names or ())}
-    groups = []
-    try:
-        listed = list(constraint)
-        flat = any(isinstance(members, str) for members in listed)
-        sets = [tuple(members) for members in listed]
-    except TypeError:
-        flat = True
-    if flat:
-        raise ValueError(
-            f"interaction_cst={constraint!r} must be 'pairwise', 'no_interactions' or a list of "
-            "sets, e.g. [{0, 1}, {2}]"
-        )
-    for members in sets:
-        group = set()
-        for member in members:
-            if isinstance(member, str):
-                if member not in lookup:
-                    known = ", ".join(lookup) if lookup else "none: X has no column names"
-                    raise ValueError(
-                        f"interaction_cst names the column {member!r}, which X does not have; "
-                        f"its columns are {known}"
-                    )
-                group.add(lookup[member])
-            elif is_whole(member) and 0 <= int(member) < n_variables:
-                group.add(int(member))
-            else:
-                raise ValueError(
-                    f"interaction_cst names the input {member!r}; use column names or indices "
-                    f"from 0 to {n_variables - 1}"
-                )
-        if group:
-            groups.append(tuple(sorted(group)))
-    rest = set(range(n_variables)).difference(*groups)
-    if rest:
-        groups.append(tuple(sorted(rest)))
-    return tuple(dict.fromkeys(groups))

@@ -284,7 +284,8 @@ class LawSearch:
         alone = np.sum((A[:, full.index(best)] - b) ** 2)
         if not residual**2 < (1 - _STACKING_GAIN) * alone:
             return {best: 1.0}
-        return {k: float(w) for k, w in zip(full, weights, strict=True) if w > _LEAST_WEIGHT}
+        kept = {k: float(w) for k, w in zip(full, weights, strict=True) if w > _LEAST_WEIGHT}
+        return kept or {best: 1.0}
 
     def law_without(self, fold: int) -> LawFit:
         """The law, or the stack, fitted to the rows outside a fold."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from harfe.arguments import check_choice
+from harfe.arguments import check_choice, check_clip
 from harfe.checks import check_inputs, check_targets, check_weights
 from harfe.features import SparseRandomFeatures, seed_of
 from harfe.folds import make_folds
@@ -19,6 +19,7 @@ from harfe.learning import CANDIDATES, LearnedLaw
 from harfe.race import Data
 from harfe.recipe import Recipe
 from harfe.sparse_models import SparseSettings
+from harfe.units import INPUT_SCALES, varies
 
 
 def learn_law(
@@ -87,12 +88,16 @@ def learn_law(
     if y.dtype.kind == "c":
         raise ValueError("y is complex, and a law is learned from real targets; pass y.real")
     weights = check_weights(sample_weight, X)
+    if isinstance(candidates, str):
+        candidates = [candidates]
     for name in candidates:
         check_choice("candidates", name, tuple(CANDIDATES))
     if not len(candidates):
         raise ValueError(f"candidates=() names none; pass some of {tuple(CANDIDATES)}")
     counted = weights > 0
-    if np.all(X[counted] == X[counted][0]):
+    check_choice("input_scale", input_scale, INPUT_SCALES)
+    check_clip(input_clip)
+    if not varies(X[counted], weights[counted]):
         raise ValueError("X has no input that varies; there is nothing to learn a law from")
     seed = seed_of(random_state)
     folds = make_folds("cv", cv, X, y, seed, counted=counted)

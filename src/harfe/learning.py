@@ -177,7 +177,8 @@ def fit_candidate(prior: Prior, data: StandardRows, settings: LawSettings) -> La
     if len(data.Z) <= EXACT_ROWS:
         reference = ExactReference.fit(kernel, data)
     else:
-        pool = law.draw(POOL, np.random.default_rng(settings.seed))
+        # Real features without tempering: the kernel of this pool is that of the law.
+        pool = law_of_kernel(kernel).draw(POOL, np.random.default_rng(settings.seed))
         reference = PoolReference.fit(kernel, data, pool)
     return LawFit(prior.name, data, reference, law, kernel.noise, kernel.variance())
 
@@ -185,6 +186,8 @@ def fit_candidate(prior: Prior, data: StandardRows, settings: LawSettings) -> La
 def _fit_kernel(prior: Prior, data: StandardRows, settings: LawSettings) -> KernelSettings:
     """Minimise in two rounds: few rows and all inputs, then more rows and the inputs that count."""
     kept = data.varying
+    if not len(kept):  # nothing to learn from these rows; all inputs are 0
+        kept = np.arange(data.Z.shape[1])
 
     def likelihood(n_rows: int, prior: Prior = prior) -> Likelihood:
         rows = data.subset(min(n_rows, settings.max_rows), np.random.default_rng(settings.seed))

@@ -33,7 +33,7 @@ class MixedLaw:
             raise ValueError(
                 "MixedLaw needs laws with the same inputs and activation, and a share for each"
             )
-        if min(self.shares) <= 0 or abs(sum(self.shares) - 1) > 1e-9:
+        if not (min(self.shares) > 0 and abs(sum(self.shares) - 1) <= 1e-9):
             raise ValueError(f"shares={self.shares!r} must be positive and sum to 1")
 
     @property

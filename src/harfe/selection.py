@@ -28,6 +28,7 @@ from harfe.law_search import LawSearch
 from harfe.learning import CANDIDATES, LearnedLaw
 from harfe.likelihood import Prior
 from harfe.machine import one_blas_thread
+from harfe.mixed_law import MixedLaw
 from harfe.progress import SearchProgress
 from harfe.pursuit import check_settings
 from harfe.race import Choice, Data, Race, results_of
@@ -35,6 +36,7 @@ from harfe.recipe import Recipe
 from harfe.scoring import make_scoring
 from harfe.sparse_models import KINDS, SparseSettings, check_memory
 from harfe.uncertainty import Uncertainty
+from harfe.units import varies
 
 SELECTIONS = ("best", "one_se")
 LAWS = ("auto", "learned", "grid")
@@ -68,7 +70,7 @@ class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
     n_components : int or "auto", default="auto"
         Features drawn, N. "auto" is 4000 from a learned law; in a grid ten times the sum of the
         sample weights or the number of inputs, whichever is more, between 1000 and 10 000.
-    law : {"auto", "learned", "grid"} or FeatureLaw, default="auto"
+    law : {"auto", "learned", "grid"}, FeatureLaw or MixedLaw, default="auto"
         "learned" learns orders, variables and scales from the data. "grid" takes all variables
         alike and compares `orders` and `scales`. "auto" learns, unless that is not possible:
         complex y, sets of inputs in `interaction_cst`, `variable_weights`, or `weights` and `bias`
@@ -259,7 +261,7 @@ n_iter_, history_, stop_reason_, seed_, uncertainty_, n_features_in_, feature_na
         weights = check_weights(sample_weight, X)
         counted = weights > 0
         self._check()
-        self._learns = self._learns_law(X[counted], y)
+        self._learns = self._learns_law(X[counted], y, weights[counted])
         recipe = self._recipe(weights.sum())
         folds, n_first = self._folds(X, y, weights, groups, recipe.seed)
         every_X, every_y = X, y
@@ -288,7 +290,9 @@ n_iter_, history_, stop_reason_, seed_, uncertainty_, n_features_in_, feature_na
         monitor.close()
         return self
 
-    def _learns_law(self, X: NDArray[np.float64], y: NDArray[Any]) -> bool:
+    def _learns_law(
+        self, X: NDArray[np.float64], y: NDArray[Any], weights: NDArray[np.float64]
+    ) -> bool:
         """Whether the law is learned; "learned" says what stands against it."""
         against = None
         if y.dtype.kind == "c":
@@ -299,7 +303,7 @@ n_iter_, history_, stop_reason_, seed_, uncertainty_, n_features_in_, feature_na
             against = "variable_weights says how often inputs are drawn"
         elif self.weights != "normal" or self.bias != "phase":
             against = f"weights={self.weights!r} and bias={self.bias!r} are not the law's own"
-        elif np.all(X[0] == X):
+        elif not varies(X, weights):
             against = "all inputs are constant"
         if isinstance(self.law, str) and self.law == "learned" and against:
             raise ValueError(f"law='learned' is not possible: {against}; pass law='auto'")
@@ -307,7 +311,7 @@ n_iter_, history_, stop_reason_, seed_, uncertainty_, n_features_in_, feature_na
 
     def _check(self) -> None:
         check_choice("selection", self.selection, SELECTIONS)
-        if not isinstance(self.law, FeatureLaw):
+        if not isinstance(self.law, FeatureLaw | MixedLaw):
             check_choice("law", self.law, LAWS)
         check_scales(self)
         if self.max_time is not None and not (is_number(self.max_time) and self.max_time > 0):
@@ -331,7 +335,7 @@ n_iter_, history_, stop_reason_, seed_, uncertainty_, n_features_in_, feature_na
             noise_level=None,
         )
         return Recipe(
-            law=self.law if isinstance(self.law, FeatureLaw) else self._law(1, 1.0),
+            law=self.law if isinstance(self.law, FeatureLaw | MixedLaw) else self._law(1, 1.0),
             seed=seed_of(self.random_state),
             n_components=N,
             n_nonzero_coefs=1,
@@ -407,7 +411,7 @@ n_iter_, history_, stop_reason_, seed_, uncertainty_, n_features_in_, feature_na
 
     def _pools(self, recipe: Recipe) -> list[tuple[tuple[Any, Any], Recipe]]:
         """Every order and scale of the grid, or the law that was given."""
-        if isinstance(self.law, FeatureLaw):
+        if isinstance(self.law, FeatureLaw | MixedLaw):
             return [((self.law.orders, self.law.scale), recipe)]
         d = self.n_features_in_
         if self.variable_weights is not None:
@@ -454,7 +458,7 @@ n_iter_, history_, stop_reason_, seed_, uncertainty_, n_features_in_, feature_na
             self.order_, self.scale_ = self.pools_[choice.pool]
             names, rows = ("order", "scale"), list(self.pools_)
             own = {"order": self.order_, "scale": self.scale_}
-            if isinstance(self.law, FeatureLaw):
+            if isinstance(self.law, FeatureLaw | MixedLaw):
                 own = {"law": self.law}
         params = [
             {**dict(zip(names, row, strict=True)), "n_nonzero_coefs": int(s), "alpha": float(a)}

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from harfe.units import InputBounds, InputUnits, find_bounds, measure_units
 
-# Beyond so many rows, equal ones are only looked for among so many drawn at random.
+# Beyond so many rows, so many are drawn at random.
 _MOST_ROWS = 20_000
 
 
@@ -51,6 +51,11 @@ class StandardRows:
         rng: np.random.Generator,
     ) -> StandardRows:
         """Standardise rows of real targets, shape (rows, targets), with positive weights."""
+        if len(X) > _MOST_ROWS:
+            drawn = rng.permutation(len(X))[:_MOST_ROWS]
+            X, y, weights = X[drawn], y[drawn], weights[drawn]
+        # Before anything is summed, or the order of the rows would decide the last bits.
+        X, y, weights = _distinct(X, y, weights)
         bounds = find_bounds(X, weights, input_clip)
         X = bounds.clip(X)
         units = measure_units(X, weights, input_scale)
@@ -60,15 +65,11 @@ class StandardRows:
         centre = (share @ (y / largest)) * largest
         unit = np.sqrt(share @ ((y - centre) / largest) ** 2) * largest
         unit = np.where(unit > 1e-13 * largest, unit, 1.0)
-        if len(X) > _MOST_ROWS:
-            drawn = rng.permutation(len(X))[:_MOST_ROWS]
-            X, y, weights = X[drawn], y[drawn], weights[drawn]
-        d = X.shape[1]
-        distinct, place = np.unique(np.hstack([X, y]), axis=0, return_inverse=True)
-        total = np.bincount(place.ravel(), weights=weights).astype(float)
-        Z = (distinct[:, :d] - units.centre) / units.spread
-        t = (distinct[:, d:] - centre) / unit
-        return cls(Z, t, total, bounds, units, centre, unit)
+        # Clipping may have made rows equal.
+        X, y, weights = _distinct(X, y, weights)
+        Z = (X - units.centre) / units.spread
+        t = (y - centre) / unit
+        return cls(Z, t, weights, bounds, units, centre, unit)
 
     @property
     def varying(self) -> NDArray[np.intp]:
@@ -97,3 +98,13 @@ class StandardRows:
     def to_targets(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Predictions in the user's units."""
         return values * self.unit + self.centre
+
+
+def _distinct(
+    X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Rows sorted, equal ones as one with the sum of their weights."""
+    d = X.shape[1]
+    rows, place = np.unique(np.hstack([X, y]), axis=0, return_inverse=True)
+    total = np.bincount(place.ravel(), weights=weights).astype(float)
+    return rows[:, :d], rows[:, d:], total

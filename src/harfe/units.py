@@ -109,6 +109,11 @@ def measure_units(X: NDArray[np.float64], weights: NDArray[np.float64], kind: st
     return InputUnits(centre, spread)
 
 
+def varies(X: NDArray[np.float64], weights: NDArray[np.float64]) -> bool:
+    """Whether any input is more than a constant with rounding."""
+    return bool(np.isfinite(measure_units(X, weights, "standard").spread).any())
+
+
 def _mean_and_deviation(
     X: NDArray[np.float64], weights: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
