@@ -16,10 +16,11 @@ from sklearn.model_selection import GroupKFold, KFold
 from harfe import HARFERegressor, HARFERegressorCV, law_search
 from harfe._compat import HAS_CALLBACKS
 from harfe.law import FeatureLaw
-from harfe.law_search import LawSearch, SparseSettings, fit_law, sparse_on_fold, sparse_paths
+from harfe.law_search import LawSearch
 from harfe.learning import CANDIDATES
 from harfe.mixed_law import MixedLaw
 from harfe.race import Data
+from harfe.sparse_models import SparseSettings, fit_law, sparse_on_fold, sparse_paths
 
 SIZES, ALPHAS = [4, 8, 16], [1e-6, 1e-2]
 SMALL = {

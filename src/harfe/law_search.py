@@ -50,6 +50,7 @@ _FEW_ROWS = 300
 # are left out.
 _STACKING_GAIN = 0.03
 _LEAST_WEIGHT = 0.02
+_DIGITS = 6
 
 # Mean errors this close to the lowest count as equal: the fewest terms win.
 _EQUAL = 0.005
@@ -92,7 +93,6 @@ class LawSearch:
     data: Data
     folds: Sequence[Fold]
     scoring: Scoring | None = None
-    stacks: bool = True
     earlier: dict[bytes, Any] = field(default_factory=dict)
     laws: dict[tuple[int, int], LawFit] = field(default_factory=dict)
     law_scores: dict[tuple[int, int], tuple[float, float]] = field(default_factory=dict)
@@ -261,7 +261,7 @@ class LawSearch:
         best = self.best_law()
         folds = [f for f in range(len(self.folds)) if (best, f) in self.laws]
         full = [k for k in range(len(self.priors)) if all((k, f) in self.laws for f in folds)]
-        if not self.stacks or len(full) < 2 or len(folds) < len(self.folds):
+        if len(full) < 2 or len(folds) < len(self.folds):
             return {best: 1.0}
         predicted, wanted = [], []
         for f in folds:
@@ -281,6 +281,8 @@ class LawSearch:
             )
         A, b = np.concatenate(predicted), np.concatenate(wanted)
         weights, residual = nnls(A, b)
+        # Training multiplies the last bits, which depend on the order of the rows.
+        weights = np.round(weights, _DIGITS)
         alone = np.sum((A[:, full.index(best)] - b) ** 2)
         if not residual**2 < (1 - _STACKING_GAIN) * alone:
             return {best: 1.0}
@@ -391,7 +393,9 @@ class LawSearch:
     def _sparse_model(self, law: LawFit, kind: str, s: int) -> Matched:
         """The model that the table has at this size: training comes down from larger ones."""
         sizes = [t for t in self.settings.sizes if t >= s] if kind == "refined" else [s]
-        return sparse_paths(self.recipe, law, [kind], sizes)[kind][0]
+        path = sparse_paths(self.recipe, law, [kind], sizes)[kind]
+        # Training ends early where features can no longer be told apart.
+        return path[0] if path else sparse_paths(self.recipe, law, ["matched"], [s])["matched"][0]
 
     def _recipe(self, choice: Choice, law: LawFit) -> Recipe:
         s = self.settings.sizes[choice.size]

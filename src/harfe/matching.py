@@ -199,7 +199,8 @@ def match(pool: FeaturePool, points: Points, sizes: Sequence[int]) -> list[Match
     core = _screen(columns, target, max(sizes), _SCREENING_MULTIPLE * alpha)
     A = columns.A[core]
     gram = A @ A.T / P
-    gram[np.diag_indices(len(core))] += max(alpha, 2 * float(smallest_safe_shift(gram)))
+    shift = max(alpha, 2 * float(smallest_safe_shift(gram)))
+    gram[np.diag_indices(len(core))] += shift
     moment = A @ target / P
     order = forward_order(gram, moment, max(sizes))
     power = float(np.sum(target**2)) / P
@@ -211,7 +212,8 @@ def match(pool: FeaturePool, points: Points, sizes: Sequence[int]) -> list[Match
         )
         S = core[places]
         raw = c.T / columns.scale[S]
-        gap = power - float(np.sum(c * moment[places]))
+        # The ridge solution lowers the power by c·moment, of which the penalty keeps a part.
+        gap = power - float(np.sum(c * moment[places])) - shift * float(np.sum(c**2))
         out.append(Matched(S, pool.take(S), raw, centre - raw @ columns.mean[S], max(gap, 0.0)))
     return out
 

@@ -273,7 +273,9 @@ n_iter_, history_, stop_reason_, seed_, uncertainty_, n_features_in_, feature_na
         max_time = np.inf if self.max_time is None else float(self.max_time)
         monitor = SearchProgress(self, search, every_X, every_y, sample_weight, self.verbose)
         self.search_complete_ = search.run(self.n_jobs, started + max_time, monitor.after_task)
-        self._finished = search.finished()
+        # Laws hold the rows they were fitted to: they stay only where they are asked for.
+        keeps = self.warm_start or isinstance(search, GridSearch)
+        self._finished = search.finished() if keeps else {}
         choice = search.choose(self.selection)
         with one_blas_thread():
             fit, final = search.fit(choice)
@@ -335,7 +337,7 @@ n_iter_, history_, stop_reason_, seed_, uncertainty_, n_features_in_, feature_na
             noise_level=None,
         )
         return Recipe(
-            law=self.law if isinstance(self.law, FeatureLaw | MixedLaw) else self._law(1, 1.0),
+            law=self._law(1, 1.0),
             seed=seed_of(self.random_state),
             n_components=N,
             n_nonzero_coefs=1,
@@ -390,7 +392,8 @@ n_iter_, history_, stop_reason_, seed_, uncertainty_, n_features_in_, feature_na
             check_memory(len(data.X), N, recipe.memory_budget)
             self.sizes_ = np.array(candidate_sizes(self.n_nonzero_coefs, N, N))
             kinds: tuple[str, ...] = KINDS if self.refine else KINDS[:-1]
-            if self.activation == "exp":
+            if self.activation == "exp" or not self.fit_intercept:
+                # A reference is real and has a constant.
                 kinds = KINDS[:1]
             settings = SparseSettings(
                 kinds, tuple(self.sizes_.tolist()), tuple(self.alphas_.tolist())
@@ -431,11 +434,11 @@ n_iter_, history_, stop_reason_, seed_, uncertainty_, n_features_in_, feature_na
         """Candidates for a learned law: as a constraint allows, each once."""
         caps = {"no_interactions": 1, "pairwise": 2}
         cap = caps.get(self.interaction_cst, np.inf) if self.interaction_cst else np.inf
-        capped = (
-            replace(prior, max_order=int(min(prior.max_order, cap)))
-            for prior in CANDIDATES.values()
-        )
-        return list({replace(prior, name=""): prior for prior in capped}.values())
+        kept: dict[Prior, Prior] = {}
+        for prior in CANDIDATES.values():
+            capped = replace(prior, max_order=int(min(prior.max_order, cap)))
+            kept.setdefault(replace(capped, name=""), capped)
+        return list(kept.values())
 
     def _report(self, search: GridSearch | LawSearch, final: Recipe, choice: Choice) -> None:
         """Fill the attributes that tell of the search."""
