@@ -28,7 +28,7 @@ VARIANTS = (
     ("standard", 8.0),
     ("robust", 5.0),
 )
-GRID = {"orders": [1, 2, (1, 2)], "scales": [0.5, 1.5]}
+GRID = {"law": "grid", "orders": [1, 2, (1, 2)], "scales": [0.5, 1.5]}
 
 
 def problems() -> dict[str, tuple[np.ndarray, np.ndarray]]:

@@ -47,7 +47,9 @@ class SparseRandomFeatures(TransformerMixin, BaseEstimator):
         How often each input is drawn: an index set has probability proportional to the product
         over its members. None draws all alike.
     law : FeatureLaw or MixedLaw, default=None
-        Draw from this law, e.g. a learned one; the parameters that describe one are not used then.
+        Draw from this law; the parameters that describe one are not used then. A learned law
+        (:func:`learn_law`) speaks of standardised inputs: put a
+        :class:`~sklearn.preprocessing.StandardScaler` before.
     random_state : int, RandomState instance or None, default=None
         Equal seeds give equal features; a larger `n_components` extends the pool.
 
