@@ -174,7 +174,7 @@ def gradient_rows(XT, rates, p, eta, G, first, last, by_rate, by_p, by_eta):  # 
     """Gradient of Σ_{ik} G_ik k(x_i, x_k) over rows first .. last of a symmetric G.
 
     Adds the derivatives by log(rate_j), log(p_j) and log(eta_q), for normal weights; only pairs
-    k <= i are visited, those below the diagonal count twice.
+    k <= i are visited, those below the diagonal count twice: the lower triangle of G is enough.
     """
     d, Q = XT.shape[0], eta.shape[0] - 1
     E = np.zeros((d + 1, Q + 1, COLUMNS))
@@ -217,18 +217,24 @@ def symmetric_kernel(
     eta: NDArray[np.float64],
     *,
     uniform: bool,
+    fill: bool = True,
 ) -> NDArray[np.float64]:
-    """Σ_q η_q e_q(u) on all threads; see `harfe.kernel_rows`."""
+    """Σ_q η_q e_q(u) on all threads; see `kernel_rows`.
+
+    Of the rows of X with themselves only the lower triangle is computed; without `fill` the upper
+    one is zero.
+    """
     same = ZT is None
     other = XT if ZT is None else ZT
-    out = np.empty((XT.shape[1], other.shape[1]))
+    # Zeros, not anything: what is never looked at may still be added to.
+    out = np.zeros((XT.shape[1], other.shape[1]))
 
     def work(rows: slice) -> None:
         kernel_rows(XT, other, rates, p, eta, uniform, rows.start, out[rows], same)
 
     # The longest rows of a triangle first: threads end together.
     run_blocks(work, reversed(blocks(len(out), ROWS)))
-    if same:
+    if same and fill:
         upper = np.triu_indices(len(out), 1)
         out[upper] = out.T[upper]
     return out

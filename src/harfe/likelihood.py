@@ -90,11 +90,20 @@ class KernelSettings:
         return float(self.kernel(np.zeros((d, 1)))[0, 0])
 
     def kernel(
-        self, XT: NDArray[np.float64], ZT: NDArray[np.float64] | None = None
+        self, XT: NDArray[np.float64], ZT: NDArray[np.float64] | None = None, fill: bool = True
     ) -> NDArray[np.float64]:
-        """Σ_q η_q e_q(u) between the columns of XT and of ZT; of XT itself if that is None."""
+        """Σ_q η_q e_q(u) between the columns of XT and of ZT; of XT itself if that is None.
+
+        Then without `fill` only the lower triangle is right.
+        """
         return law_kernels.symmetric_kernel(
-            XT, ZT, self.scales**2 / 2, self.inclusion, self.order_weights, uniform=False
+            XT,
+            ZT,
+            self.scales**2 / 2,
+            self.inclusion,
+            self.order_weights,
+            uniform=False,
+            fill=fill,
         )
 
 
@@ -147,7 +156,8 @@ class Likelihood:
         """Penalised negative log likelihood, up to a constant, and its gradient."""
         settings = self.settings(theta)
         m, T = self.y.shape
-        C = settings.kernel(self.XT)
+        # Of all symmetric matrices only the lower triangle is ever looked at.
+        C = settings.kernel(self.XT, fill=False)
         C += 1.0
         C[np.diag_indices(m)] += settings.noise / self.weights
         try:
@@ -160,8 +170,7 @@ class Likelihood:
         value = 0.5 * float(np.sum(self.y * solved)) + T * float(np.sum(np.log(np.diag(L))))
         value += 0.5 * T * surplus * theta[-1]
         G, _ = dpotri(L, lower=1, overwrite_c=True)
-        G = np.tril(G)
-        G = G + np.tril(G, -1).T
+        G = np.ascontiguousarray(G)
         G *= 0.5 * T
         G -= 0.5 * solved @ solved.T
         by_scale, by_p, by_eta = self._kernel_gradient(settings, G)
