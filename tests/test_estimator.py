@@ -668,7 +668,8 @@ def test_bits_do_not_depend_on_the_threads_of_blas():
 def test_the_demo_prints_its_account(capsys):
     _demo.main()
     printed = capsys.readouterr().out
-    for word in ("rows", "inputs", "N =", "s =", "order q =", "alpha =", "null model", "90 %"):
+    found = "learned from the data: features of x1, x2, x3, x4, x5"
+    for word in ("rows", "inputs", found, "N =", "s =", "null model", "90 %"):
         assert word in printed
     lines = printed.splitlines()
     start = lines.index("Mean squared error") + 1
