@@ -1,6 +1,6 @@
 """Do 90 % intervals hold 90 % of new observations? On rows that no part of a fit has seen.
 
-    python benchmarks/coverage.py [--level 0.9] [--jobs 2]
+    python benchmarks/coverage.py [--level 0.9] [--jobs 2] [--only friedman1 housing ...]
 
 HARFERegressorCV with no arguments. Friedman 1-3 with noise: 200 rows, 5 draws, 1000 new rows each.
 Real data (with HARFE_DATA): five outer folds of training rows, each predicted by a model that was
@@ -66,10 +66,13 @@ def main() -> None:
     )
     parser.add_argument("--level", type=float, default=0.9)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", nargs="*", help="names of problems; all by default")
     options = parser.parse_args()
     rows: dict[str, list[np.ndarray]] = {}
     found = Parallel(n_jobs=options.jobs, return_as="generator")(
-        delayed(one)(*task, options.level) for task in tasks()
+        delayed(one)(*task, options.level)
+        for task in tasks()
+        if not options.only or task[0] in options.only
     )
     for name, values in found:
         rows.setdefault(name, []).append(values)
