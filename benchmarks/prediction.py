@@ -1,4 +1,4 @@
-"""How much faster does harfe predict than a Gaussian process on the same data?
+"""How much faster harfe predicts than a Gaussian process on the same data.
 
     python benchmarks/prediction.py [--rows 100000] [--only airfoil galaxy telemonitor]
 
