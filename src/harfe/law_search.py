@@ -52,6 +52,9 @@ _STACKING_GAIN = 0.03
 _LEAST_WEIGHT = 0.02
 _DIGITS = 6
 
+# A model of all rows may be so many times farther from its reference than the worst of the folds.
+_LARGEST_GAP = 2.0
+
 # Mean errors this close to the lowest count as equal: the fewest terms win.
 _EQUAL = 0.005
 
@@ -369,7 +372,7 @@ class LawSearch:
         if kind == "data":
             data = self.data
             return recipe.fit(data.X, data.y, data.weights), recipe
-        model = self._sparse_model(law, kind, recipe.n_nonzero_coefs)
+        model = self._sparse_model(law, kind, recipe.n_nonzero_coefs, self._usual_gap(choice))
         recipe = replace(recipe, n_nonzero_coefs=len(model.support))
         return matched_fit(recipe, law, model, self.data, everything), recipe
 
@@ -390,12 +393,22 @@ class LawSearch:
             fit = matched_fit(recipe, law, model, self.data, train)
         return fit.expansion, fit.posterior(recipe.alpha)
 
-    def _sparse_model(self, law: LawFit, kind: str, s: int) -> Matched:
-        """The model that the table has at this size: training comes down from larger ones."""
-        sizes = [t for t in self.settings.sizes if t >= s] if kind == "refined" else [s]
+    def _usual_gap(self, choice: Choice) -> float:
+        """Largest gap to the reference that the chosen cell had in a fold."""
+        kind, s = self.settings.kinds[choice.pool], self.settings.sizes[choice.size]
+        return max(models[kind, s].gap for _, models in self.tables.values() if (kind, s) in models)
+
+    def _sparse_model(self, law: LawFit, kind: str, s: int, gap: float = np.inf) -> Matched:
+        """The smallest model from s terms on that comes as close to its reference as in the folds.
+
+        Training can end in a bad place, which the gap to the reference shows; one size up is
+        another end.
+        """
+        sizes = [t for t in self.settings.sizes if t >= s]
         path = sparse_paths(self.recipe, law, [kind], sizes)[kind]
         # Training ends early where features can no longer be told apart.
-        return path[0] if path else sparse_paths(self.recipe, law, ["matched"], [s])["matched"][0]
+        path = path or sparse_paths(self.recipe, law, ["matched"], sizes)["matched"]
+        return next((model for model in path if model.gap <= _LARGEST_GAP * gap), path[-1])
 
     def _recipe(self, choice: Choice, law: LawFit) -> Recipe:
         s = self.settings.sizes[choice.size]
