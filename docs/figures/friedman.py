@@ -40,10 +40,8 @@ def main() -> None:
     left.scatter(test.y_clean, predicted, s=6, color=BLUE, alpha=0.5, linewidths=0)
     left.set(xlabel="true function, unseen rows", ylabel="prediction", aspect="equal")
     left.set(xlim=(low, high), ylim=(low, high))
-    trained = " and trained" if model.fit_ == "refined" else ""
-    left.set_title(
-        f"{s} sines, chosen from {N}{trained}: MSE {error:.2f}, null {null:.1f}", fontsize=10
-    )
+    kind = "trained sines" if model.fit_ == "refined" else "sines"
+    left.set_title(f"{s} {kind}: MSE {error:.2f}, null model {null:.1f}", fontsize=10)
 
     shares = 100 * model.feature_importances_
     colors = [ORANGE] * 5 + [GREY] * 15
