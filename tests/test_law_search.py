@@ -13,8 +13,9 @@ from sklearn.base import clone
 from sklearn.metrics import mean_absolute_error
 from sklearn.model_selection import GroupKFold, KFold
 
-from harfe import HARFERegressor, HARFERegressorCV, law_search
+from harfe import HARFERegressor, HARFERegressorCV, law_search, stacking
 from harfe._compat import HAS_CALLBACKS
+from harfe.choosing import choose_cell
 from harfe.law import FeatureLaw
 from harfe.law_search import LawSearch
 from harfe.learning import CANDIDATES
@@ -31,6 +32,12 @@ SMALL = {
     "random_state": 0,
 }
 NEVER, ALWAYS = 1.0, -1e9  # gains that a stack must have
+
+
+def stack_from(patch, gain):
+    """Stacks are taken from this gain on, whatever the folds say one by one."""
+    patch.setattr(stacking, "_GAIN", gain)
+    patch.setattr(stacking, "_AGREEING_FOLDS", 0.0)
 
 
 def make(m=60, d=4, seed=0):
@@ -54,7 +61,7 @@ def single(xy):
     """Folds that are known, and one candidate only as reference."""
     folds = list(KFold(3, shuffle=True, random_state=1).split(xy[0]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(law_search, "_STACKING_GAIN", NEVER)
+        stack_from(patch, NEVER)
         return folds, HARFERegressorCV(**{**SMALL, "cv": folds}).fit(*xy)
 
 
@@ -336,23 +343,19 @@ def mean_errors(model):
     )
 
 
-def test_the_fewest_terms_within_half_a_percent_of_the_lowest_error_are_chosen(fitted, single):
+def test_the_score_of_the_choice_is_its_mean_held_out_error(fitted, single):
     for model in (fitted, single[1]):
-        mean = mean_errors(model)
-        allowed = np.argwhere(mean <= 1.005 * mean.min())
-        k, i, _ = min(map(tuple, allowed), key=lambda cell: (cell[1], mean[cell]))
-        assert model.fit_ == model.pools_[k]
-        # More only where the model of all rows is farther from its reference than the folds' were.
-        assert model.n_nonzero_coefs_ in SIZES[i:]
-        assert -model.best_score_ == mean[:, i].min() <= 1.005 * mean.min()
+        cells = mean_errors(model)[model.pools_.index(model.fit_)]
+        i = SIZES.index(model.n_nonzero_coefs_)
+        # Fewer where the model of all rows is farther from its reference than the folds' were.
+        assert -model.best_score_ in cells[: i + 1]
 
 
 def test_a_model_far_from_its_reference_gives_way_to_a_larger_one(xy, fitted, monkeypatch):
     monkeypatch.setattr(law_search, "_LARGEST_GAP", np.inf)
     chosen = HARFERegressorCV(**SMALL).fit(*xy)
-    mean = mean_errors(chosen)
-    allowed = np.argwhere(mean <= 1.005 * mean.min())
-    assert chosen.n_nonzero_coefs_ == min(SIZES[i] for _, i, _ in allowed)
+    i = SIZES.index(chosen.n_nonzero_coefs_)
+    assert -chosen.best_score_ in mean_errors(chosen)[chosen.pools_.index(chosen.fit_), i]
     assert chosen.n_nonzero_coefs_ <= fitted.n_nonzero_coefs_
     monkeypatch.setattr(law_search, "_LARGEST_GAP", -1.0)
     largest = HARFERegressorCV(**SMALL).fit(*xy)
@@ -362,47 +365,55 @@ def test_a_model_far_from_its_reference_gives_way_to_a_larger_one(xy, fitted, mo
 def test_one_standard_error_takes_fewer_terms(xy, fitted):
     sparse = HARFERegressorCV(**SMALL, selection="one_se").fit(*xy)
     np.testing.assert_array_equal(sparse.mse_path_, fitted.mse_path_)
-    mean = mean_errors(fitted)
-    errors = fitted.mse_path_[np.unravel_index(mean.argmin(), mean.shape)]
-    limit = mean.min() + errors.std(ddof=1) / np.sqrt(3)
-    i = int(np.flatnonzero((mean <= limit).any(axis=(0, 2)))[0])
-    assert sparse.n_nonzero_coefs_ == SIZES[i] <= fitted.n_nonzero_coefs_
-    assert -sparse.best_score_ == mean[:, i].min()
+    assert sparse.n_nonzero_coefs_ <= fitted.n_nonzero_coefs_
+    assert sparse.best_score_ <= fitted.best_score_ + 1e-12 or sparse.fit_ == "data"
 
 
-def a_search(scores, scoring=None):
+def a_search(scores, scoring=None, straying=None):
     """A search whose scores are known: (kinds, sizes, alphas, folds)."""
     settings = SparseSettings(("data", "matched", "refined"), (5, 10), (1e-3, 1e-1))
     folds = [(np.arange(2), np.arange(2, 4))] * scores.shape[-1]
     search = LawSearch(None, [], settings, None, folds, scoring)
-    search.tables = {
-        f: (np.stack([-scores[..., f], scores[..., f]]), {}) for f in range(len(folds))
-    }
+    straying = np.zeros_like(scores) if straying is None else straying
+    cells = np.stack([-scores, scores, straying])
+    search.tables = {f: (cells[..., f], {}) for f in range(len(folds))}
     return search
 
 
-def test_choose_by_hand():
+def test_a_search_chooses_among_its_cells():
     scores = np.full((3, 2, 2, 4), -9.0)
+    scores[1:, :, 1] = np.nan
     scores[2, 1, 0] = [-1.0, -1.2, -1.0, -1.2]  # mean -1.1, standard error 0.0577
     scores[1, 0, 0] = -1.104  # within 0.5 %
-    scores[0, 0, 1] = -1.15  # within the standard error
-    scores[1:, :, 1] = np.nan
     best = a_search(scores).choose("best")
     assert (best.pool, best.size, best.alpha, best.score) == pytest.approx((1, 0, 0, -1.104))
-    exact = a_search(scores, scoring=lambda *_: 0.0).choose("best")
-    assert (exact.pool, exact.size, exact.alpha, exact.score) == pytest.approx((2, 1, 0, -1.1))
-    scores[1, 0, 0] = -1.107  # beyond
-    assert a_search(scores).choose("best") == exact
-    sparse = a_search(scores).choose("one_se")
-    assert (sparse.pool, sparse.size, sparse.alpha) == (1, 0, 0)
-    scores[1, 0, 0] = -1.2
-    sparse = a_search(scores).choose("one_se")
-    assert (sparse.pool, sparse.size, sparse.alpha) == (0, 0, 1)
-    scores[0, 0, 1] = -1.16
-    assert a_search(scores).choose("one_se") == exact
+    straying = np.zeros_like(scores)
+    straying[1, 0, 0] = 0.01  # now it is not
+    found = a_search(scores, straying=straying).choose("best")
+    assert (found.pool, found.size, found.alpha, found.score) == pytest.approx((2, 1, 0, -1.1))
+    # a score of the user's own decides alone, to the last digit
+    own = a_search(scores, scoring=lambda *_: 0.0, straying=straying).choose("best")
+    assert own == found
     # other folds choose otherwise
     scores[0, 0, 0, 3] = -0.5
     assert a_search(scores).choose("best", [3]).pool == 0
+
+
+def test_straying_is_the_distance_from_the_reference_on_the_held_out_rows(xy):
+    X, y = xy
+    model = HARFERegressorCV(**SMALL)
+    model.n_features_in_, model._learns = 4, True
+    recipe, data = model._recipe(60.0), Data(X, y[:, None], np.ones(60))
+    train, test = np.arange(40), np.arange(40, 60)
+    law = fit_law(recipe, CANDIDATES["pairs"], data, train)
+    settings = SparseSettings(("data", "matched"), (5, 10), (1e-3,))
+    table, models = sparse_on_fold(recipe, law, settings, data, (train, test), None)
+    dense = law.predict(X[test])[:, 0]
+    for i, s in enumerate((5, 10)):
+        value = law.data.to_targets(models["matched", s].predict(standard(law, X[test])))[:, 0]
+        assert table[2, 1, i, 0] == pytest.approx(np.mean((value - dense) ** 2), rel=1e-9)
+        assert table[2, 1, i, 0] > 0
+    assert np.isnan(table[2, 0]).all()
 
 
 def test_without_training_nothing_is_trained(xy, fitted):
@@ -414,7 +425,7 @@ def test_without_training_nothing_is_trained(xy, fitted):
 
 def test_another_score_chooses_by_itself(xy, monkeypatch):
     X, y = xy
-    monkeypatch.setattr(law_search, "_STACKING_GAIN", NEVER)
+    stack_from(monkeypatch, NEVER)
     folds = list(KFold(3, shuffle=True, random_state=1).split(X))
     settings = {**SMALL, "cv": folds, "refine": False}
     model = HARFERegressorCV(**settings, scoring="neg_mean_absolute_error").fit(X, y)
@@ -446,7 +457,7 @@ def test_a_stack_is_the_weighted_sum_that_fits_the_held_out_rows_best(xy, monkey
 
     stack = law_search.stack
     monkeypatch.setattr(law_search, "stack", spy)
-    monkeypatch.setattr(law_search, "_STACKING_GAIN", ALWAYS)
+    stack_from(monkeypatch, ALWAYS)
     folds = list(KFold(3, shuffle=True, random_state=1).split(X))
     model = HARFERegressorCV(**{**SMALL, "cv": folds}).fit(X, y)
     fits, weights, final = next(s for s in stacks if len(s[0][0].data.Z) == 60)
@@ -483,7 +494,7 @@ def test_a_stack_is_the_weighted_sum_that_fits_the_held_out_rows_best(xy, monkey
 
 def test_a_stack_must_pay(xy, monkeypatch, single):
     folds, model = single
-    monkeypatch.setattr(law_search, "_STACKING_GAIN", ALWAYS)
+    stack_from(monkeypatch, ALWAYS)
     forced = HARFERegressorCV(**{**SMALL, "cv": folds}).fit(*xy)
     assert "+" in forced.learned_law_.candidate
     assert isinstance(model.law_, FeatureLaw)
@@ -493,7 +504,7 @@ def test_a_stack_must_pay(xy, monkeypatch, single):
 
 @pytest.mark.usefixtures("two_laws")
 def test_a_stack_of_data_fits_the_same_model_alone(xy, monkeypatch, only):
-    monkeypatch.setattr(law_search, "_STACKING_GAIN", ALWAYS)
+    stack_from(monkeypatch, ALWAYS)
     only("data")
     model = HARFERegressorCV(**SMALL).fit(*xy)
     assert isinstance(model.law_, MixedLaw)
@@ -504,7 +515,7 @@ def test_a_stack_of_data_fits_the_same_model_alone(xy, monkeypatch, only):
 
 @pytest.mark.usefixtures("two_laws")
 def test_the_choice_on_data_fits_the_same_model_alone(xy, monkeypatch, only):
-    monkeypatch.setattr(law_search, "_STACKING_GAIN", NEVER)
+    stack_from(monkeypatch, NEVER)
     only("data")
     model = HARFERegressorCV(**SMALL).fit(*xy)
     alone = HARFERegressor(**model.best_params_, random_state=0).fit(*xy)
@@ -672,23 +683,31 @@ def test_uncertainty_follows_from_models_without_the_fold(xy, single):
     mid, lower, upper = model.predict(X, interval=0.9)
     np.testing.assert_array_equal(mid, prediction)
     np.testing.assert_allclose(upper - mid, mid - lower, rtol=1e-9)
-    # the residuals are those of the table, where all folds choose alike
+    # the residuals of every fold are those of the model that the other folds choose
     sizes = []
     data = Data(X, y[:, None], np.ones(60))
     recipe = model._recipe(60.0)
+    settings = SparseSettings(tuple(model.pools_), tuple(SIZES), tuple(ALPHAS))
+    prior = CANDIDATES[model.learned_law_.candidate]
+    laws = [fit_law(recipe, prior, data, train) for train, _ in folds]
+    tried = [
+        sparse_on_fold(recipe, law, settings, data, fold, None)
+        for law, fold in zip(laws, folds, strict=True)
+    ]
+    cells = np.stack([table for table, _ in tried], axis=-1)
+    np.testing.assert_allclose(cells[0], model.mse_path_, rtol=1e-9)
     for f, (train, test) in enumerate(folds):
-        others = np.delete(model.mse_path_, f, axis=-1)
-        mean = np.where(np.isfinite(others).all(axis=-1), others.mean(axis=-1), np.inf)
-        allowed = map(tuple, np.argwhere(mean <= 1.005 * mean.min()))
-        k, i, _ = min(allowed, key=lambda cell: (cell[1], mean[cell]))
-        assert model.pools_[k] != "data"
-        law = fit_law(recipe, CANDIDATES[model.learned_law_.candidate], data, train)
-        found = sparse_paths(recipe, law, ["matched", "refined"], SIZES)[model.pools_[k]][i]
+        law = laws[f]
+        _, scores, straying = np.delete(cells, f, axis=-1)
+        choice = choose_cell(scores, straying, np.array([True, False, False]), SIZES, "best")
+        kind, s = model.pools_[choice.pool], SIZES[choice.size]
+        assert kind != "data"
+        found = tried[f][1][kind, s]
         A = found.features.evaluate(standard(law, X[train]))
         mean, scale = A.mean(axis=0), A.std(axis=0)
         A = (A - mean) / scale
-        alpha = law.noise * SIZES[i] / (law.variance * len(train))
-        gram = A.T @ A / len(train) + alpha * np.eye(SIZES[i])
+        alpha = law.noise * s / (law.variance * len(train))
+        gram = A.T @ A / len(train) + alpha * np.eye(s)
         a = (found.features.evaluate(standard(law, X[test])) - mean) / scale
         h = (1 + np.sum(a.T * np.linalg.solve(gram, a.T), axis=0)) / len(train)
         value = law.data.to_targets(found.predict(standard(law, X[test])))[:, 0]
@@ -741,7 +760,7 @@ def test_units_of_inputs_and_target_do_not_matter(xy, fitted):
 @pytest.mark.parametrize("gain", [NEVER, ALWAYS], ids=["one law", "stack"])
 def test_the_order_of_the_rows_does_not_matter(xy, monkeypatch, gain):
     X, y = xy
-    monkeypatch.setattr(law_search, "_STACKING_GAIN", gain)
+    stack_from(monkeypatch, gain)
     shuffled = np.random.default_rng(3).permutation(60)
     plain = HARFERegressorCV(**SMALL).fit(X, y)
     other = HARFERegressorCV(**SMALL).fit(X[shuffled], y[shuffled])
@@ -757,7 +776,7 @@ def test_the_order_of_the_rows_does_not_matter(xy, monkeypatch, gain):
 )
 def test_a_row_of_weight_two_is_the_row_twice(xy, monkeypatch, scoring, gain):
     X, y = xy
-    monkeypatch.setattr(law_search, "_STACKING_GAIN", gain)
+    stack_from(monkeypatch, gain)
     weights = np.random.default_rng(0).integers(0, 4, 60)
     copies = np.repeat(np.arange(60), weights)
     weighted = HARFERegressorCV(**SMALL, scoring=scoring).fit(X, y, sample_weight=weights)

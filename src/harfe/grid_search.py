@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harfe.choosing import Choice
 from harfe.expansion import Expansion
-from harfe.race import Choice, Race, choose, task_keys
+from harfe.race import Race, choose, task_keys
 from harfe.recipe import Fit, Recipe
 from harfe.uncertainty import Posterior
 

@@ -23,14 +23,14 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
+from harfe.choosing import Choice, choose_cell, fewest_terms
 from harfe.expansion import Expansion
 from harfe.folds import Fold
 from harfe.learning import MOST_ROWS, LawFit, LearnedLaw, stack
 from harfe.likelihood import Prior
 from harfe.matching import Matched
-from harfe.race import Choice, Data, Scoring
+from harfe.race import Data, Scoring
 from harfe.recipe import Fit, Recipe
 from harfe.sparse_models import (
     SparseSettings,
@@ -40,23 +40,15 @@ from harfe.sparse_models import (
     sparse_on_fold,
     sparse_paths,
 )
+from harfe.stacking import stack_weights
 from harfe.uncertainty import Posterior
 
 # Folds on which all candidates run, and how many go on; all of them while rows are few.
 _FIRST_FOLDS, _FINALISTS = 2, 2
 _FEW_ROWS = 300
 
-# A stack must lower the squared error of the best candidate by this share; weights below the least
-# are left out.
-_STACKING_GAIN = 0.03
-_LEAST_WEIGHT = 0.02
-_DIGITS = 6
-
 # A model of all rows may be so many times farther from its reference than the worst of the folds.
 _LARGEST_GAP = 2.0
-
-# Mean errors this close to the lowest count as equal: the fewest terms win.
-_EQUAL = 0.005
 
 
 @dataclass
@@ -252,9 +244,8 @@ class LawSearch:
     def _stacked(self) -> dict[int, float]:
         """Weights of the candidates that make up the reference: the best one, or several.
 
-        Weights >= 0 that fit y best, given what every candidate, fitted without the fold, predicts
-        for its rows. They are used if that lowers the squared error by more than 3 % of the best
-        candidate's; otherwise one is enough. With a `scoring` of the user's own, too.
+        By what every candidate, fitted without the fold, predicts for its rows; with a `scoring` of
+        the user's own, too.
         """
         if self._weights is None:
             self._weights = self._find_weights()
@@ -282,15 +273,8 @@ class LawSearch:
                     axis=1,
                 )
             )
-        A, b = np.concatenate(predicted), np.concatenate(wanted)
-        weights, residual = nnls(A, b)
-        # Training multiplies the last bits, which depend on the order of the rows.
-        weights = np.round(weights, _DIGITS)
-        alone = np.sum((A[:, full.index(best)] - b) ** 2)
-        if not residual**2 < (1 - _STACKING_GAIN) * alone:
-            return {best: 1.0}
-        kept = {k: float(w) for k, w in zip(full, weights, strict=True) if w > _LEAST_WEIGHT}
-        return kept or {best: 1.0}
+        weights = stack_weights(predicted, wanted, full.index(best))
+        return {k: float(w) for k, w in zip(full, weights, strict=True) if w > 0}
 
     def law_without(self, fold: int) -> LawFit:
         """The law, or the stack, fitted to the rows outside a fold."""
@@ -333,9 +317,13 @@ class LawSearch:
 
     def table(self) -> NDArray[np.float64]:
         """Errors and scores, shape (2, kinds, sizes, alphas, folds); NaN where nothing was run."""
+        return self._cells()[:2]
+
+    def _cells(self) -> NDArray[np.float64]:
+        """Errors, scores and straying, shape (3, kinds, sizes, alphas, folds)."""
         settings = self.settings
         shape = (len(settings.kinds), len(settings.sizes), len(settings.alphas), len(self.folds))
-        out = np.full((2, *shape), np.nan)
+        out = np.full((3, *shape), np.nan)
         for f, (cells, _) in self.tables.items():
             out[..., f] = cells
         return out
@@ -343,25 +331,16 @@ class LawSearch:
     def choose(self, selection: str, folds: Sequence[int] | None = None) -> Choice:
         """Pick a kind, size and ridge weight by these folds, all by default.
 
-        "best" has the fewest terms of all whose mean error is within 0.5 % of the lowest (with
-        `scoring`, the highest score itself); "one_se" of all within one standard error.
+        With a `scoring` of the user's own its scores decide alone.
         """
         wanted = sorted(self.tables if folds is None else folds)
-        scores = self.table()[1][..., wanted]
-        mean = np.mean(scores, axis=-1)
-        mean = np.where(np.isfinite(mean), mean, -np.inf)
-        best = np.unravel_index(np.argmax(mean), mean.shape)
-        slack = 0.0
-        if selection == "one_se" and len(wanted) > 1:
-            slack = float(scores[best].std(ddof=1)) / np.sqrt(len(wanted))
-        elif selection == "best" and self.scoring is None:
-            slack = _EQUAL * abs(float(mean[best]))
-        allowed = np.argwhere(mean >= mean[best] - slack)
-        k, i, a = min(
-            (tuple(int(v) for v in cell) for cell in allowed),
-            key=lambda cell: (self.settings.sizes[cell[1]], -mean[cell], -cell[2], cell[0]),
-        )
-        return Choice(k, i, a, float(mean[k, i, a]))
+        _, scores, straying = self._cells()[..., wanted]
+        sizes = self.settings.sizes
+        if self.scoring is not None:
+            slack = None if selection == "one_se" else 0.0
+            return fewest_terms(scores, scores, sizes, slack)
+        on_data = np.array([kind == "data" for kind in self.settings.kinds])
+        return choose_cell(scores, straying, on_data, sizes, selection)
 
     def fit(self, choice: Choice) -> tuple[Fit, Recipe]:
         """Fit all rows with the law and the choice."""

@@ -19,6 +19,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from harfe.choosing import Choice, fewest_terms
 from harfe.folds import Fold
 from harfe.machine import one_blas_thread
 from harfe.path import prune_for_all
@@ -41,7 +42,11 @@ class Data:
     weights: NDArray[np.float64]
 
     def errors(self, predictions: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Weighted mean square of predictions (rows, models, targets) for these rows.
+        """Mean square of what predictions (rows, models, targets) are off by for these rows."""
+        return self.mean_squares(self.y[rows, None, :] - predictions, rows)
+
+    def mean_squares(self, gaps: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Weighted mean square of gaps (rows, models, targets) for these rows.
 
         Several targets are taken in units of their deviation and averaged.
         """
@@ -50,11 +55,11 @@ class Data:
             share = self.weights / self.weights.sum()
             unit = np.sqrt(share @ np.abs(self.y - share @ self.y) ** 2)
             unit = np.where(unit > 0, unit, 1.0)
-        squares = np.abs((self.y[rows, None, :] - predictions) / unit) ** 2
-        errors: NDArray[np.float64] = np.average(
+        squares = np.abs(gaps / unit) ** 2
+        means: NDArray[np.float64] = np.average(
             squares.mean(axis=2), axis=0, weights=self.weights[rows]
         )
-        return errors
+        return means
 
 
 def errors_on_fold(
@@ -198,16 +203,6 @@ class Race:
         return out
 
 
-@dataclass(frozen=True)
-class Choice:
-    """A cell of the table: a pool, a sparsity and a ridge weight, by their places."""
-
-    pool: int
-    size: int
-    alpha: int
-    score: float
-
-
 def choose(scores: NDArray[np.float64], sizes: Sequence[int], selection: str) -> Choice:
     """Pick a cell of `scores` (pools, sizes, alphas, folds), of the pools with the most folds.
 
@@ -218,20 +213,9 @@ def choose(scores: NDArray[np.float64], sizes: Sequence[int], selection: str) ->
     counts = np.sum(np.isfinite(scores[:, 0, 0, :]), axis=-1)
     complete = np.flatnonzero(counts == counts.max())
     chosen = scores[complete]
-    folds = np.isfinite(chosen[0, 0, 0])
-    chosen = chosen[..., folds]
-    mean = np.mean(chosen, axis=-1)
-    mean = np.where(np.isfinite(mean), mean, -np.inf)
-    threshold = mean.max()
-    if selection == "one_se" and chosen.shape[-1] > 1:
-        best = np.unravel_index(np.argmax(mean), mean.shape)
-        threshold -= chosen[best].std(ddof=1) / np.sqrt(chosen.shape[-1])
-    allowed = np.argwhere(mean >= threshold)
-    p, i, a = min(
-        (tuple(cell) for cell in allowed),
-        key=lambda cell: (sizes[cell[1]], -mean[cell], -cell[2], cell[0]),
-    )
-    return Choice(int(complete[p]), int(i), int(a), float(mean[p, i, a]))
+    chosen = chosen[..., np.isfinite(chosen[0, 0, 0])]
+    cell = fewest_terms(chosen, chosen, sizes, None if selection == "one_se" else 0.0)
+    return replace(cell, pool=int(complete[cell.pool]))
 
 
 def task_keys(race: Race) -> dict[tuple[int, int], bytes]:

@@ -18,6 +18,7 @@ from harfe.candidates import (
     candidate_sizes,
 )
 from harfe.checks import check_inputs, check_targets, check_weights
+from harfe.choosing import Choice
 from harfe.estimator import HARFERegressor, check_scales, memory_bytes, pool_size
 from harfe.features import law_of, seed_of
 from harfe.fitted import ExpansionRegressor
@@ -31,7 +32,7 @@ from harfe.machine import one_blas_thread
 from harfe.mixed_law import MixedLaw
 from harfe.progress import SearchProgress
 from harfe.pursuit import check_settings
-from harfe.race import Choice, Data, Race, results_of
+from harfe.race import Data, Race, results_of
 from harfe.recipe import Recipe
 from harfe.scoring import make_scoring
 from harfe.sparse_models import KINDS, SparseSettings, check_memory

@@ -24,7 +24,7 @@ from harfe.refining import refine
 KINDS = ("data", "matched", "refined")
 
 # Training starts from so many features at most: a step costs the square of their number.
-_MOST_REFINED = 128
+_MOST_REFINED = 200
 
 
 @dataclass(frozen=True)
@@ -92,23 +92,25 @@ def sparse_on_fold(
     fold: Fold,
     scoring: Scoring | None,
 ) -> tuple[NDArray[np.float64], dict[tuple[str, int], Matched]]:
-    """Held-out error and score of every kind, size and ridge weight; and the matched models.
+    """Held-out error, score and straying of every kind, size and ridge weight; and the matches.
 
-    The table has the shape (2, kinds, sizes, alphas). Kinds that match a reference have no ridge
-    weight of their own and fill the first column.
+    The table has the shape (3, kinds, sizes, alphas). Straying is the mean square of what lies
+    between a match and its reference on the held-out rows. Kinds that match a reference have no
+    ridge weight of their own and fill the first column.
     """
     train, test = fold
     sizes = list(settings.sizes)
-    table = np.full((2, len(settings.kinds), len(sizes), len(settings.alphas)), np.nan)
+    table = np.full((3, len(settings.kinds), len(sizes), len(settings.alphas)), np.nan)
     models = {}
     Z = law.data.standardise(data.X[test])
+    dense = law.predict(data.X[test])
     paths = sparse_paths(recipe, law, settings.kinds, sizes)
     for k, kind in enumerate(settings.kinds):
         if kind == "data":
             # More terms than rows have nothing to hold on to but the ridge.
             fewer = [s for s in sizes if s <= data.weights[train].sum()] or sizes[:1]
             own = replace(recipe, law=law.law)
-            table[:, k, : len(fewer)] = errors_on_fold(
+            table[:2, k, : len(fewer)] = errors_on_fold(
                 own, own.draw(), fewer, settings.alphas, data, fold, scoring
             )
             continue
@@ -119,7 +121,8 @@ def sparse_on_fold(
                 prediction = law.data.to_targets(model.predict(Z))
                 error = float(data.errors(prediction[:, None], test)[0])
                 score = -error if scoring is None else scoring(prediction, test)
-                table[:, k, sizes.index(s), 0] = error, score
+                straying = float(data.mean_squares((prediction - dense)[:, None], test)[0])
+                table[:, k, sizes.index(s), 0] = error, score, straying
     return table, models
 
 

@@ -1,0 +1,103 @@
+"""Which sparse model to take, from what folds say of all of them.
+
+Held-out rows are noisy: among many models some look good by chance. Two things are known beforehand
+and used against that. A match was made to agree with the dense reference; where it strays from it
+on rows that were held out and still looks better, that is chance more often than not. And fits on
+the data have every ridge weight to look good with, where a match has one chance a size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Mean errors this close to the lowest count as equal: the fewest terms win.
+_EQUAL = 0.005
+
+# Fits on the data must beat the best match by so many standard errors over the folds.
+_CLEARLY = 2.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A cell of the table: a pool, a sparsity and a ridge weight, by their places."""
+
+    pool: int
+    size: int
+    alpha: int
+    score: float
+
+
+def choose_cell(
+    scores: NDArray[np.float64],
+    straying: NDArray[np.float64],
+    on_data: NDArray[np.bool_],
+    sizes: Sequence[int],
+    selection: str,
+) -> Choice:
+    """Pick a kind, size and ridge weight by negative mean squared errors.
+
+    Matches are ranked by held-out error plus straying. Fits on the data are taken if the best of
+    them beats the best match by two standard errors.
+
+    Parameters
+    ----------
+    scores, straying : arrays of shape (kinds, sizes, alphas, folds)
+        Negative held-out errors, and mean squared distances from the reference; NaN where nothing
+        was run.
+    on_data : bool array of shape (kinds,)
+        Which kinds are fits on the data.
+    sizes : sequence of int
+    selection : {"best", "one_se"}
+        The fewest terms of all within 0.5 % of the best, or within one standard error.
+    """
+    data = np.where(on_data[:, None, None, None], scores, np.nan)
+    matches = np.where(on_data[:, None, None, None], np.nan, scores - straying)
+    rank = {"best": _EQUAL, "one_se": None}[selection]
+    if not np.isfinite(_means(matches)).any():
+        return fewest_terms(scores, data, sizes, rank)
+    if np.isfinite(_means(data)).any():
+        ahead = scores[_highest(data)] - scores[_highest(matches)]
+        if ahead.mean() > _CLEARLY * _standard_error(ahead):
+            return fewest_terms(scores, data, sizes, rank)
+    return fewest_terms(scores, matches, sizes, rank)
+
+
+def fewest_terms(
+    scores: NDArray[np.float64],
+    merit: NDArray[np.float64],
+    sizes: Sequence[int],
+    slack: float | None,
+) -> Choice:
+    """The cell with the fewest terms among those whose mean merit counts as the best.
+
+    That is within a share `slack` of it, or with None within one standard error. Ties go to the
+    higher merit, then to the larger ridge weight.
+    """
+    mean = _means(merit)
+    best = _highest(merit)
+    room = _standard_error(merit[best]) if slack is None else slack * abs(float(mean[best]))
+    allowed = np.argwhere(mean >= mean[best] - room)
+    k, i, a = min(
+        (tuple(int(v) for v in cell) for cell in allowed),
+        key=lambda cell: (sizes[cell[1]], -mean[cell], -cell[2], cell[0]),
+    )
+    return Choice(k, i, a, float(np.mean(scores[k, i, a])))
+
+
+def _means(merit: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean over the folds; -inf for what was not run on all of them."""
+    mean = np.mean(merit, axis=-1)
+    return np.where(np.isfinite(mean), mean, -np.inf)
+
+
+def _highest(merit: NDArray[np.float64]) -> tuple[np.intp, ...]:
+    mean = _means(merit)
+    return np.unravel_index(np.argmax(mean), mean.shape)
+
+
+def _standard_error(values: NDArray[np.float64]) -> float:
+    return float(values.std(ddof=1)) / np.sqrt(len(values)) if len(values) > 1 else 0.0

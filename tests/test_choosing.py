@@ -1,0 +1,78 @@
+"""Which cell is taken, from scores written by hand."""
+
+import numpy as np
+import pytest
+
+from harfe.choosing import Choice, choose_cell, fewest_terms
+
+SIZES = (5, 10)
+ON_DATA = np.array([True, False, False])
+NOTHING = -9.0
+
+
+def cells(**known):
+    """Scores (kinds, sizes, alphas, folds): data with two ridge weights, two kinds of matches."""
+    scores = np.full((3, 2, 2, 4), NOTHING)
+    scores[1:, :, 1] = np.nan
+    for name, value in known.items():
+        kind, size, alpha = map(int, name[1:])
+        scores[kind, size, alpha] = value
+    return scores
+
+
+def choose(scores, straying=None, selection="best"):
+    if straying is None:
+        straying = np.where(ON_DATA[:, None, None, None], np.nan, np.zeros_like(scores))
+    return choose_cell(scores, straying, ON_DATA, SIZES, selection)
+
+
+def test_the_fewest_terms_within_half_a_percent():
+    scores = cells(c210=-1.1, c100=-1.1 * 1.0049)
+    assert choose(scores) == Choice(1, 0, 0, pytest.approx(-1.1 * 1.0049))
+    scores = cells(c210=-1.1, c100=-1.1 * 1.0051)
+    assert choose(scores) == Choice(2, 1, 0, pytest.approx(-1.1))
+
+
+def test_the_fewest_terms_within_a_standard_error():
+    far = [-1.0, -1.2, -1.0, -1.2]  # standard error 0.0577
+    assert choose(cells(c210=far, c100=-1.15), selection="one_se").pool == 1
+    assert choose(cells(c210=far, c100=-1.16), selection="one_se").pool == 2
+
+
+def test_straying_counts_against_a_match():
+    scores = cells(c110=-1.0, c210=-1.1)
+    assert choose(scores).pool == 1
+    straying = np.zeros_like(scores)
+    straying[1, 1, 0] = 0.2
+    # the score that is told is the plain one
+    assert choose(scores, straying) == Choice(2, 1, 0, pytest.approx(-1.1))
+
+
+def test_fits_on_the_data_must_win_clearly():
+    match = np.array([-1.0, -1.4, -1.2, -1.2])
+    gain = np.array([0.1, 0.3, 0.1, 0.3])  # mean 0.2, standard error 0.0577
+    assert choose(cells(c110=match, c001=match + gain)).pool == 0
+    doubtful = np.array([-0.1, 0.5, -0.1, 0.5])  # mean 0.2, standard error 0.17
+    assert choose(cells(c110=match, c001=match + doubtful)).pool == 1
+    # without a match there is nothing to beat
+    scores = cells(c001=-3.0)
+    scores[1:] = np.nan
+    assert choose(scores) == Choice(0, 0, 1, pytest.approx(-3.0))
+    # and one fold has no standard error
+    assert choose(cells(c110=-1.0, c001=-0.9)[..., :1]).pool == 0
+
+
+def test_among_equals_the_larger_ridge_weight():
+    scores = cells(c000=-1.0, c001=-1.0)
+    scores[1:] = np.nan
+    assert choose(scores).alpha == 1
+
+
+def test_what_was_not_run_on_all_folds_is_not_chosen():
+    scores = cells(c110=-1.0, c210=[-0.5, -0.5, -0.5, np.nan])
+    assert choose(scores).pool == 1
+
+
+def test_without_slack_the_highest_wins_whatever_its_size():
+    scores = cells(c110=-1.0, c100=-1.0001)
+    assert fewest_terms(scores, scores, SIZES, 0.0).size == 1
