@@ -52,6 +52,7 @@ class Method:
     adapter: str  # a name of `methods.ADAPTERS`, or "module:Class" of one elsewhere
     draws: bool  # whether two seeds on equal data may give two models
     note: str = ""
+    variant_of: str = ""  # a method that this is only another form of; ranks leave it out
     revision: int = 1  # to be raised when the code behind it changes: old rows no longer fit
     settings: dict[str, Any] = field(default_factory=dict)
     by_problem: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -140,6 +141,8 @@ def load_study(path: Path) -> Study:
         here = f"{where}.methods.{name}"
         for problem in method.by_problem:
             _known(problem, problems, f"{here}.by_problem", "problem")
+        if method.variant_of:
+            _known(method.variant_of, file.methods, f"{here}.variant_of", "method")
         kind = _adapter(method.adapter, here)
         for problem in sorted(problems):
             own = method.by_problem.get(problem, {})

@@ -155,15 +155,23 @@ def _error_table(study: Study, part: str, rows: Sequence[Row], measure: str) -> 
             text = _error_text(cell, entry.show_spread)
             line.append(f"**{text}**" if method in best else text)
         body.append([*line, *(_number(found.get(problem)) for found in others.values())])
-    ranks, count = mean_ranks(cells)
+    ranks, count = mean_ranks(_without_variants(study, cells))
     means = geometric_means(relative_errors(cells), entry.methods)
     blank = ["" for _ in others]
-    rank_texts = [f"{ranks[method]:.2f}" if count else "-" for method in entry.methods]
+    rank_texts = [f"{ranks[method]:.2f}" if method in ranks else "-" for method in entry.methods]
     body.append([f"mean rank ({count} problems)", *rank_texts, *blank])
     ratios = [_number(means.get(method)) for method in entry.methods]
     body.append(["geometric mean of error / best", *ratios, *blank])
     body.append(["failures", *(str(_failed(cells, method)) for method in entry.methods), *blank])
     return _pipe_table(head, body)
+
+
+def _without_variants(study: Study, cells: Table) -> Table:
+    """The methods that compete: a variant would take a place from the others."""
+    return {
+        problem: {name: c for name, c in by_method.items() if not study.methods[name].variant_of}
+        for problem, by_method in cells.items()
+    }
 
 
 def _error_text(cell: Cell, spread: bool) -> str:

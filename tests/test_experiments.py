@@ -425,6 +425,18 @@ def test_ties_share_their_rank_and_incomplete_problems_do_not_count(bench):
     assert ranks == ({"x": 2.5, "y": 1.0, "z": 2.5}, 1)
 
 
+def test_a_variant_takes_no_place_in_the_ranks(bench):
+    as_variant = '[methods.shifted]\nvariant_of = "plain"'
+    bench.configure(edit=lambda text: text.replace("[methods.shifted]", as_variant))
+    study = bench.study()
+    page = markdown(study, list(known_rows(study)))
+    assert "| mean rank (2 problems) | 1.00 | - |" in page
+    assert "| geometric mean of error / best | 1.41 | 1.41 |" in page
+    bench.configure(edit=lambda text: text.replace("[methods.shifted]", as_variant.replace("plain", "plane")))
+    with pytest.raises(ConfigError, match=r"variant_of: unknown method 'plane'"):
+        bench.study()
+
+
 def test_show_writes_the_same_files_each_time(bench, capsys):
     study = bench.study()
     bench.results.rewrite([*known_rows(study), made_row()])
