@@ -432,7 +432,9 @@ def test_a_variant_takes_no_place_in_the_ranks(bench):
     page = markdown(study, list(known_rows(study)))
     assert "| mean rank (2 problems) | 1.00 | - |" in page
     assert "| geometric mean of error / best | 1.41 | 1.41 |" in page
-    bench.configure(edit=lambda text: text.replace("[methods.shifted]", as_variant.replace("plain", "plane")))
+    bench.configure(
+        edit=lambda text: text.replace("[methods.shifted]", as_variant.replace("plain", "plane"))
+    )
     with pytest.raises(ConfigError, match=r"variant_of: unknown method 'plane'"):
         bench.study()
 

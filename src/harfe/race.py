@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from harfe.choosing import Choice, fewest_terms
 from harfe.folds import Fold
@@ -237,26 +236,3 @@ def task_keys(race: Race) -> dict[tuple[int, int], bytes]:
             key.update(repr(replace(recipe, memory_budget=0.0)).encode())
             keys[p, f] = key.digest()
     return keys
-
-
-def results_of(params: list[dict[str, Any]], scores: NDArray[np.float64]) -> dict[str, Any]:
-    """Scores (candidates, folds) as scikit-learn lists them, a candidate an entry."""
-    count = np.sum(np.isfinite(scores), axis=1)
-    mean = np.full(len(scores), np.nan)
-    std = np.full(len(scores), np.nan)
-    run = count > 0
-    mean[run], std[run] = np.nanmean(scores[run], axis=1), np.nanstd(scores[run], axis=1)
-    complete = count == count.max()
-    rank = np.zeros(len(scores), dtype=int)
-    rank[complete] = rankdata(-mean[complete], method="min").astype(int)
-    results: dict[str, Any] = {"params": params}
-    for name in params[0]:
-        column = np.empty(len(params), dtype=object)
-        column[:] = [p[name] for p in params]
-        kind = {type(p[name]) for p in params}
-        results[f"param_{name}"] = column.astype(kind.pop()) if kind in ({int}, {float}) else column
-    for f in range(scores.shape[1]):
-        results[f"split{f}_test_score"] = scores[:, f]
-    results |= {"mean_test_score": mean, "std_test_score": std, "rank_test_score": rank}
-    results["n_splits"] = count
-    return results

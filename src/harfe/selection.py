@@ -32,8 +32,9 @@ from harfe.machine import one_blas_thread
 from harfe.mixed_law import MixedLaw
 from harfe.progress import SearchProgress
 from harfe.pursuit import check_settings
-from harfe.race import Data, Race, results_of
+from harfe.race import Data, Race
 from harfe.recipe import Recipe
+from harfe.reporting import cell_params, params_of_choice, results_of
 from harfe.scoring import make_scoring
 from harfe.sparse_models import KINDS, SparseSettings, check_memory
 from harfe.uncertainty import Uncertainty
@@ -98,8 +99,10 @@ class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
         What is maximised, as in scikit-learn. None is the negative mean squared error, several
         targets in units of their deviation. Sample weights count in it where it takes them.
     selection : {"best", "one_se"}, default="best"
-        The best mean score (under a learned law the fewest terms whose mean squared error is within
-        0.5 % of the lowest), or the fewest terms within one standard error of it.
+        The best mean score, or the fewest terms within one standard error of it. Under a learned
+        law and without `scoring`, matches are ranked by held-out error plus their distance from the
+        reference there, the fewest terms within 0.5 % of the best win, and fits on the data must
+        beat them by two standard errors.
     activation, weights, bias, interaction_cst, variable_weights, max_iter, tol, fit_intercept, \
 input_scale, input_clip, column_scale, memory_budget
         As in :class:`HARFERegressor`.
@@ -452,37 +455,20 @@ n_iter_, history_, stop_reason_, seed_, uncertainty_, n_features_in_, feature_na
             self.learned_law_ = search.learned()
             self.pools_: list[Any] = list(search.settings.kinds)
             self.fit_ = self.pools_[choice.pool]
-            names: tuple[str, ...] = ("fit",)
-            rows: list[tuple[Any, ...]] = [(kind,) for kind in self.pools_]
+            tried = [{"fit": kind} for kind in self.pools_]
             own: dict[str, Any] = {"law": final.law}
             self.order_, self.scale_ = final.law.orders, np.array(final.law.scale)
         else:
             self.pools_ = list(search.pools)
             self.fit_ = "data"
+            tried = [{"order": order, "scale": scale} for order, scale in self.pools_]
             self.order_, self.scale_ = self.pools_[choice.pool]
-            names, rows = ("order", "scale"), list(self.pools_)
-            own = {"order": self.order_, "scale": self.scale_}
-            if isinstance(self.law, FeatureLaw | MixedLaw):
-                own = {"law": self.law}
-        params = [
-            {**dict(zip(names, row, strict=True)), "n_nonzero_coefs": int(s), "alpha": float(a)}
-            for row in rows
-            for s in self.sizes_
-            for a in self.alphas_
-        ]
-        self.cv_results_ = results_of(params, scores.reshape(len(params), -1))
+            given = isinstance(self.law, FeatureLaw | MixedLaw)
+            own = {"law": self.law} if given else tried[choice.pool]
+        cells = cell_params(tried, self.sizes_, self.alphas_)
+        self.cv_results_ = results_of(cells, scores.reshape(len(cells), -1))
         plain = HARFERegressor().get_params()
-        self.best_params_ = {
-            name: value
-            for name, value in self.get_params().items()
-            if name in plain and value is not plain[name] and name not in ("random_state", "law")
-        } | {
-            "n_components": final.n_components,
-            "n_nonzero_coefs": final.n_nonzero_coefs,
-            "alpha": self.alpha_,
-            "init": final.init,
-            **own,
-        }
+        self.best_params_ = params_of_choice(self.get_params(), plain, final, own)
 
 
 def _check_groups(groups: Any, counted: NDArray[np.bool_]) -> NDArray[Any]:
