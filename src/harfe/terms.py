@@ -1,0 +1,92 @@
+"""Terms of a fitted function: its features grouped by the variables they use.
+
+    f(x) = intercept + Σ_u f_u(x_u),   f_u = Σ {c_j φ(<x, w_j> + b_j) : w_j ≠ 0 exactly on u}.
+
+This is the raw grouping: terms overlap (a term of two variables also holds what is due to one of
+them alone) and do not average to zero. `harfe.anova` takes them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from harfe.expansion import Expansion
+from harfe.pool import FeaturePool
+
+# Variables of a term, ascending.
+IndexSet = tuple[int, ...]
+
+
+def feature_sets(features: FeaturePool) -> list[IndexSet]:
+    """Variables that each feature uses: those with a weight other than 0, ascending."""
+    used = (features.indices >= 0) & (features.values != 0)
+    return [
+        tuple(sorted(indices[present].tolist()))
+        for indices, present in zip(features.indices, used, strict=True)
+    ]
+
+
+def index_sets(features: FeaturePool) -> list[IndexSet]:
+    """Every set of variables that some feature uses, once: fewer variables first, then by number.
+
+    A feature all of whose weights are 0 uses the empty set.
+    """
+    return sorted(set(feature_sets(features)), key=lambda u: (len(u), u))
+
+
+def group_features(expansion: Expansion) -> dict[IndexSet, NDArray[np.intp]]:
+    """Places of the features of each term, in the order of `index_sets`."""
+    sets = feature_sets(expansion.features)
+    groups: dict[IndexSet, list[int]] = {u: [] for u in index_sets(expansion.features)}
+    for place, u in enumerate(sets):
+        groups[u].append(place)
+    return {u: np.array(places, dtype=np.intp) for u, places in groups.items()}
+
+
+def name_of(variables: Sequence[int], columns: Sequence[str]) -> str:
+    """Name of a set of variables, such as ``age : bmi``; the empty set is ``constant``."""
+    return " : ".join(columns[k] for k in variables) if len(variables) else "constant"
+
+
+def term_names(expansion: Expansion) -> list[str]:
+    """Names of the terms, in the order of `index_sets`."""
+    return [name_of(u, expansion.columns) for u in index_sets(expansion.features)]
+
+
+def eval_terms(expansion: Expansion, X: ArrayLike) -> NDArray[Any]:
+    """Values of every term at the rows of X; with the intercept they sum to the prediction.
+
+    Returns
+    -------
+    array of shape (rows, terms), or (rows, terms, targets) if there are several targets
+    """
+    values = term_values(expansion, X)
+    return values[:, :, 0] if values.shape[2] == 1 else values
+
+
+def term_values(expansion: Expansion, X: ArrayLike) -> NDArray[Any]:
+    """The same, of shape (rows, terms, targets) whatever the number of targets."""
+    X = np.asarray(X)
+    groups = group_features(expansion)
+    dtype = complex if expansion.complex_output else float
+    values = np.empty((len(groups), len(X), len(expansion.coef)), dtype)
+    for k, part in enumerate(_parts(expansion, groups.values())):
+        values[k] = part.predict(X)
+    return values.transpose(1, 0, 2)
+
+
+def _parts(expansion: Expansion, groups: Any) -> Iterator[Expansion]:
+    """One small expansion a term, without an intercept."""
+    zero = np.zeros_like(expansion.intercept)
+    for places in groups:
+        yield replace(
+            expansion,
+            features=expansion.features.take(places),
+            coef=expansion.coef[:, places],
+            intercept=zero,
+        )
