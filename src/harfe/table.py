@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 class Table:
     """Named columns of equal length.
 
-    ``table["share"]`` is a column as an array, ``table.rows()`` gives dictionaries, ``print(table)``
-    shows all of it.
+    ``table["share"]`` is a column as an array, ``table.rows()`` gives dictionaries,
+    ``print(table)`` shows all of it.
 
     Parameters
     ----------
