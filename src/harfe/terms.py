@@ -16,7 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harfe.expansion import Expansion
+from harfe.homes import make_problem
+from harfe.machine import one_blas_thread
 from harfe.pool import FeaturePool
+from harfe.problem import Problem, Targets
+from harfe.recipe import Posed
+from harfe.ridge import RestrictedRidge
+from harfe.units import InputBounds
 
 # Variables of a term, ascending.
 IndexSet = tuple[int, ...]
@@ -78,6 +84,80 @@ def term_values(expansion: Expansion, X: ArrayLike) -> NDArray[Any]:
     for k, part in enumerate(_parts(expansion, groups.values())):
         values[k] = part.predict(X)
     return values.transpose(1, 0, 2)
+
+
+def term_strengths(
+    expansion: Expansion, X: ArrayLike, weights: NDArray[np.float64], unit: ArrayLike = 1.0
+) -> NDArray[np.float64]:
+    """Variance of every raw term over the rows of X, counted by weight, shape (terms,).
+
+    Several targets are summed, each in units of `unit`; of complex values it is the mean square
+    distance from the mean. One term at a time is held.
+    """
+    X = np.asarray(X)
+    share = weights / weights.sum()
+    strengths = []
+    for part in _parts(expansion, group_features(expansion).values()):
+        values = part.predict(X) / unit
+        strengths.append(np.sum(share @ np.abs(values - share @ values) ** 2))
+    return np.array(strengths, dtype=float)
+
+
+def strongest_terms(
+    expansion: Expansion,
+    X: NDArray[np.float64],
+    y: NDArray[Any],
+    weights: NDArray[np.float64],
+    n_terms: int,
+) -> NDArray[np.intp]:
+    """Places of the features of the strongest terms, sorted; of equal ones the first in order.
+
+    Strength is the variance of the raw term over the rows, in units of the deviation of each of the
+    targets y of shape (rows, targets).
+    """
+    groups = list(group_features(expansion).values())
+    unit = Targets.of(y, weights, fit_intercept=True).unit
+    order = np.argsort(-term_strengths(expansion, X, weights, unit), kind="stable")
+    kept = [groups[k] for k in order[:n_terms]]
+    return np.sort(np.concatenate([np.empty(0, dtype=np.intp), *kept]))
+
+
+def refit(
+    expansion: Expansion,
+    places: NDArray[np.intp],
+    X: NDArray[np.float64],
+    y: NDArray[Any],
+    weights: NDArray[np.float64],
+    *,
+    alpha: float,
+    memory_budget: float,
+    fit_intercept: bool,
+    column_scale: str,
+) -> tuple[Posed, NDArray[Any], Expansion]:
+    """Ridge solution on some features of an expansion, which stay as they are.
+
+    Minimises (1/M) Σ_k w_k |y_k - (A_S c)_k|² + α‖c‖² with A, M and scales as in `harfe.problem`, S
+    the features at `places`. Returns the problem of these features alone, its solution c and the
+    function it stands for.
+    """
+    features = expansion.features.take(places)
+    infinite = np.full(features.n_variables, np.inf)
+    bounds = expansion.bounds or InputBounds(-infinite, infinite)
+    with one_blas_thread():
+        problem: Problem = make_problem(
+            features,
+            bounds.clip(X),
+            y,
+            weights,
+            largest_support=len(features),
+            memory_budget=memory_budget,
+            fit_intercept=fit_intercept,
+            column_scale=column_scale,
+        )
+        posed = Posed(features, bounds, problem, expansion.columns, expansion.complex_output)
+        every = np.arange(len(features))
+        c = RestrictedRidge(problem, alpha).solve(every)
+        return posed, c, posed.expansion(every, c)
 
 
 def _parts(expansion: Expansion, groups: Any) -> Iterator[Expansion]:

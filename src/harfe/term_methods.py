@@ -1,0 +1,145 @@
+"""Methods of a fitted estimator that speak of its terms: one-line calls to their parts."""
+
+from __future__ import annotations
+
+import warnings
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from harfe.arguments import check_count
+from harfe.checks import check_inputs, check_targets, check_weights
+from harfe.expansion import Expansion
+from harfe.pursuit import PursuitResult
+from harfe.recipe import Fit, Recipe
+from harfe.terms import refit, strongest_terms, term_names, term_values
+
+
+class TermMethods:
+    """Terms of a fitted estimator: names, values, a budget of them, a formula, their stability."""
+
+    expansion_: Expansion
+    _y_ndim: int
+
+    @property
+    def term_names_(self) -> list[str]:
+        """Names of the terms such as ``age`` and ``age : bmi``, fewer variables first."""
+        check_is_fitted(self, "expansion_")
+        return term_names(self.expansion_)
+
+    def eval_terms(self, X: Any) -> NDArray[Any]:
+        """Values of every term: kept features grouped by the variables they use, and summed.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_terms) or (n_samples, n_terms, n_targets)
+            In the order of `term_names_`. Summed over the terms, and with `intercept_`, it is the
+            prediction. Terms are raw: they are not centred, and what ``age`` does may also be part
+            of ``age : bmi``.
+        """
+        check_is_fitted(self, "expansion_")
+        values = term_values(self.expansion_, check_inputs(self, X, reset=False))
+        return values[:, :, 0] if self._y_ndim == 1 else values
+
+    def keep_terms(self, n_terms: int, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Keep the strongest terms, and fit their coefficients again.
+
+        Strength is the variance of a raw term (see :meth:`eval_terms`) over the rows of X; several
+        targets are taken in units of their deviation. The features of these terms stay as they are;
+        their coefficients and the intercept minimise the ridge objective of the fit on y, with its
+        ridge weight (`alpha_` where that was chosen).
+
+        Parameters
+        ----------
+        n_terms : int
+            Terms to keep; as many as there are, or more, keeps all and only fits again.
+        X : array of shape (n_samples, n_features)
+            The rows of the fit, or new ones.
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array of shape (n_samples,), default=None
+
+        Returns
+        -------
+        estimator of the same class
+            A new one; this one stays as it is. Attributes of the fitted function are those of the
+            new one. What tells how its features were found stays: `history_`, `n_iter_`,
+            `stop_reason_` and the results of a search. It has no out-of-fold residuals
+            (`uncertainty_` is None): for those, terms would have to be chosen without each fold.
+        """
+        check_is_fitted(self, "expansion_")
+        check_count("n_terms", n_terms, 5)
+        X = check_inputs(self, X, reset=False)
+        y = self._same_targets(check_targets(y, len(X)))
+        weights = check_weights(sample_weight, X)
+        counted = weights > 0
+        X, y, weights = X[counted], y[counted], weights[counted]
+        places = strongest_terms(self.expansion_, X, y, weights, int(n_terms))
+        new: Any = copy(self)
+        recipe = _refit_recipe(new, len(places))
+        posed, c, expansion = refit(
+            self.expansion_,
+            places,
+            X,
+            y,
+            weights,
+            alpha=recipe.alpha,
+            memory_budget=recipe.memory_budget,
+            fit_intercept=recipe.fit_intercept,
+            column_scale=recipe.column_scale,
+        )
+        history = new.history_["objective"], new.history_["relative_residual"]
+        best = int(np.argmin(history[0]))
+        found = PursuitResult(new.support_[places], c, *history, best, new.stop_reason_)
+        fit = Fit(new._pool, posed.bounds, posed.problem, np.arange(len(c)), found, expansion)
+        with warnings.catch_warnings():
+            # That the pursuit ended early was said when it did.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            new._adopt(fit, recipe, X, self._y_ndim, weights)
+        new.uncertainty_ = None
+        return new
+
+    def _same_targets(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Targets of shape (rows, targets), as many as were fitted and of their kind."""
+        y = y.reshape(len(y), -1)
+        n_targets = len(self.expansion_.coef)
+        if y.shape[1] != n_targets:
+            raise ValueError(
+                f"y has {y.shape[1]} targets, but the model was fitted to {n_targets}; pass those"
+            )
+        if self.expansion_.complex_output:
+            return y.astype(complex)
+        if y.dtype.kind == "c":
+            raise ValueError(
+                "y is complex, but the model was fitted to real targets; pass real ones"
+            )
+        return y
+
+
+def _refit_recipe(estimator: Any, n_nonzero_coefs: int) -> Recipe:
+    """The settings that a fitted estimator came to, for so many features."""
+    # Estimators import this module.
+    from harfe.estimator import memory_bytes
+
+    # Terms that match a reference have the ridge weight that its noise comes to on unit columns.
+    on_data = getattr(estimator, "fit_", "data") == "data"
+    return Recipe(
+        law=estimator.law_,
+        seed=estimator.seed_,
+        n_components=estimator.n_components_,
+        n_nonzero_coefs=n_nonzero_coefs,
+        alpha=estimator.alpha_ if hasattr(estimator, "alpha_") else estimator.alpha,
+        columns=estimator.expansion_.columns,
+        memory_budget=memory_bytes(estimator.memory_budget),
+        fit_intercept=estimator.fit_intercept,
+        input_scale=estimator.input_scale,
+        input_clip=estimator.input_clip,
+        column_scale=estimator.column_scale if on_data else "rms",
+    )
