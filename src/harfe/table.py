@@ -23,7 +23,7 @@ class Table:
         Kept as tuples of plain Python values: numbers, strings, tuples of them, None.
     """
 
-    columns: Mapping[str, tuple[Any, ...]]
+    columns: Mapping[str, Any]
 
     def __post_init__(self) -> None:
         plain = {

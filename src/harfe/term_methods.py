@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from harfe.arguments import check_count
 from harfe.checks import check_inputs, check_targets, check_weights
 from harfe.expansion import Expansion
+from harfe.features import seed_of
 from harfe.formula import formula
 from harfe.pursuit import PursuitResult
 from harfe.recipe import Fit, Recipe
-from harfe.terms import refit, strongest_terms, term_names, term_values
+from harfe.stability import DrawProgress, Selection, Stability, assess
+from harfe.terms import feature_sets, refit, strongest_terms, term_names, term_values
 
 
 class TermMethods:
@@ -129,6 +134,65 @@ class TermMethods:
         check_is_fitted(self, "expansion_")
         return formula(self.expansion_, kind, precision, target)
 
+    def stability(
+        self,
+        X: Any,
+        y: Any,
+        n_draws: int = 20,
+        resample_rows: bool = False,
+        sample_weight: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+        random_state: Any = None,
+    ) -> Stability:
+        """Fit again with other random features, and say how often each variable and term is kept.
+
+        Every draw is a fit of a clone with another `random_state`, on rows that are all the data or
+        a bootstrap sample; with :class:`HARFERegressorCV` the whole selection is done again.
+        Frequencies are no p-values; a fit that keeps many features keeps each variable now and then
+        by chance, see ``pool_share``.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+        n_draws : int, default=20
+            Number of fits.
+        resample_rows : bool, default=False
+            False asks what depends on the luck of the random features. True also asks what depends
+            on the rows at hand: each draw has as many rows, drawn with replacement.
+        sample_weight : array of shape (n_samples,), default=None
+        n_jobs : int or None, default=None
+            Processes for the draws; the result does not depend on it.
+        verbose : bool, default=False
+            Show on standard error how far it is.
+        random_state : int, RandomState instance or None, default=None
+            None takes that of the estimator.
+
+        Returns
+        -------
+        Stability
+            With the tables `variables`, `terms` and `draws`.
+        """
+        check_is_fitted(self, "expansion_")
+        check_count("n_draws", n_draws, 20)
+        weights = check_weights(sample_weight, check_inputs(self, X, reset=False))
+        estimator: Any = self
+        changes: dict[str, Any] = {"residual_cv": None, "warm_start": False, "verbose": False}
+        if effective_n_jobs(n_jobs) > 1:
+            changes["n_jobs"] = None
+        own = estimator.random_state
+        return assess(
+            partial(_select, _fresh(estimator, changes), X, y),
+            self.expansion_.columns,
+            weights,
+            n_draws=int(n_draws),
+            resample_rows=bool(resample_rows),
+            seed=seed_of(own if random_state is None else random_state),
+            n_jobs=n_jobs,
+            after_draw=DrawProgress().after_draw if verbose else None,
+        )
+
     def _same_targets(self, y: NDArray[Any]) -> NDArray[Any]:
         """Targets of shape (rows, targets), as many as were fitted and of their kind."""
         y = y.reshape(len(y), -1)
@@ -165,4 +229,27 @@ def _refit_recipe(estimator: Any, n_nonzero_coefs: int) -> Recipe:
         input_scale=estimator.input_scale,
         input_clip=estimator.input_clip,
         column_scale=estimator.column_scale if on_data else "rms",
+    )
+
+
+def _fresh(estimator: Any, changes: dict[str, Any]) -> Any:
+    """A clone with other settings where it has them, and without callbacks."""
+    settings = clone(estimator).get_params(deep=False)
+    known = {name: value for name, value in changes.items() if name in settings}
+    return type(estimator)(**{**settings, **known})
+
+
+def _select(estimator: Any, X: Any, y: Any, seed: int, weights: NDArray[np.float64]) -> Selection:
+    """What a fit with another seed keeps."""
+    model = _fresh(estimator, {"random_state": seed})
+    with warnings.catch_warnings():
+        # One draw of many that ends early is no matter.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y, sample_weight=weights)
+    pool = model._pool
+    drawn = pool.indices[(pool.indices >= 0) & (pool.values != 0)]
+    return Selection(
+        tuple(feature_sets(model.expansion_.features)),
+        np.bincount(drawn, minlength=pool.n_variables) / len(pool),
+        model.feature_importances_,
     )
