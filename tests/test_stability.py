@@ -216,6 +216,16 @@ def test_as_plain_data():
     frame = found.terms.to_frame()
     assert frame["share"].sum() == pytest.approx(1)
     assert str(found).startswith("2 draws\n\nvariable  selected")
+    assert str(found).endswith(str(found.terms))
+
+
+def test_print_shows_the_leading_terms():
+    many = Selection(tuple((k,) for k in range(30)), np.zeros(30), np.zeros(30))
+    names = [f"x{k}" for k in range(30)]
+    text = str(assess(lambda *_: many, names, np.ones(1), n_draws=1, seed=0))
+    assert text.endswith("... and 10 more")
+    assert text.count("\nx19 ") == 2
+    assert text.count("\nx20 ") == 1
 
 
 @pytest.mark.parametrize("n_draws", [0, 2.5, "many"])

@@ -28,6 +28,9 @@ from harfe.terms import IndexSet, name_of
 _PAUSE_TERMINAL, _PAUSE_LOG = 0.3, 10.0
 _WIDTH = 79
 
+# Terms that a printed text shows; the table has all.
+_SHOWN = 20
+
 
 @dataclass(frozen=True)
 class Selection:
@@ -98,7 +101,10 @@ class Stability:
 
     def __str__(self) -> str:
         rows = ", rows resampled" if self.resampled else ""
-        return f"{self.n_draws} draws{rows}\n\n{self.variables}\n\n{self.terms}"
+        head, *lines = str(self.terms).split("\n")
+        more = f"\n... and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else ""
+        terms = "\n".join([head, *lines[:_SHOWN]]) + more
+        return f"{self.n_draws} draws{rows}\n\n{self.variables}\n\n{terms}"
 
 
 def assess(
