@@ -191,8 +191,10 @@ def test_all_terms_on_new_rows_are_a_dense_ridge(fit_intercept, column_scale, ki
     np.testing.assert_array_equal(new.support_, model.support_)
 
 
-def test_all_terms_on_the_rows_of_the_fit_are_the_fit():
+@pytest.mark.parametrize("outlier", [0.0, 1e5])
+def test_all_terms_on_the_rows_of_the_fit_are_the_fit(outlier):
     X, y = additive(noise=0.1)
+    X[0, 2] += outlier
     weights = np.random.default_rng(3).uniform(0.5, 3, len(X))
     model = fitted(X, y, weights, alpha=0.01)
     new = model.keep_terms(100, X, y, weights)
