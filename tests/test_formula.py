@@ -129,6 +129,11 @@ def test_text_by_hand():
     assert formula(by_hand()) == expected
 
 
+def test_zeros_are_left_out():
+    some = by_hand(coef=np.array([[0.0, 2.5]]), intercept=np.zeros(1))
+    assert formula(some) == "y = 2.5*sin(0.5*x1 - 1)"
+
+
 def test_latex_by_hand():
     expected = (
         r"y = 0.52 + 2510\,\sin\left(0.5\,x_{1} - 1\right)"
