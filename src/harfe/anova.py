@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from harfe.arguments import is_whole
 from harfe.expansion import Expansion
-from harfe.input_law import InputLaw
-from harfe.kept_inputs import TRIGONOMETRIC
+from harfe.input_law import TRIGONOMETRIC, InputLaw
 from harfe.machine import blocks
 from harfe.tensors import Tensors
 from harfe.terms import IndexSet, group_features

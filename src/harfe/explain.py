@@ -33,6 +33,10 @@ __all__ = ["Explanation", "Table", "explain", "resolve_law"]
 # Independent and joint variance may differ by this factor before indices are said to mislead.
 _LARGEST_RATIO = 2.0
 
+# Inputs that correlate more, and both matter at least this much, cannot be told apart.
+_LARGEST_CORRELATION = 0.9
+_MATTERS = 0.01
+
 # An error of the kept characteristic functions that is worth a note.
 _LARGEST_LAW_ERROR = 1e-8
 
@@ -60,7 +64,7 @@ class Explanation:
         Variance of the function over the rows.
     variance_ratio : float
         `variance_joint` over the variance under independent inputs with the same marginals: 1 if
-        dependence between the inputs does not matter to the function.
+        dependence between the inputs does not matter to the function. NaN if both overflow.
     variables : Table
         A row per input: `variable`, `count` of the kept features that use it, its `share` of them,
         `pool_share` among all features that were drawn, `weighted_share` by the size of the
@@ -78,8 +82,10 @@ class Explanation:
     components : Table
         A row per purified component, the largest first: `component`, `variables`, `order`,
         `variance`, `share`.
+    dependence : tuple of str
+        In which ways the inputs depend on each other so much that indices mislead; empty if not.
     notes : tuple of str
-        What to mind when reading this.
+        What to mind when reading this; starts with `dependence`.
     """
 
     law: str
@@ -93,12 +99,8 @@ class Explanation:
     interactions: Table
     sobol: Table
     components: Table
+    dependence: tuple[str, ...]
     notes: tuple[str, ...]
-
-    @property
-    def misleads(self) -> bool:
-        """Whether inputs depend on each other so much that indices mislead."""
-        return not 1 / _LARGEST_RATIO <= self.variance_ratio <= _LARGEST_RATIO
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as lists, numbers and strings, for JSON; NaN and infinities are None."""
@@ -106,6 +108,7 @@ class Explanation:
         return {
             **{name: jsonable(getattr(self, name)) for name in plain},
             **{name: getattr(self, name).to_dict() for name in _PARTS},
+            "dependence": list(self.dependence),
             "notes": list(self.notes),
         }
 
@@ -171,6 +174,7 @@ def explain(
     own = parts if input_law is kept.law else anova(expansion, kept.law, target)
     joint = float(kept.variance_joint[target])
     ratio = _ratio(joint, own.variance)
+    dependence = _dependence(own, kept, ratio)
     pool = expansion.features if pool is None else pool
     return Explanation(
         law=input_law.kind,
@@ -184,7 +188,8 @@ def explain(
         interactions=interactions_table(parts),
         sobol=sobol_table(parts),
         components=components_table(parts),
-        notes=_notes(parts, kept, ratio),
+        dependence=dependence,
+        notes=dependence + _notes(parts, kept),
     )
 
 
@@ -216,14 +221,40 @@ def _ratio(joint: float, independent: float) -> float:
     return 1.0 if joint == 0 else np.inf
 
 
-def _notes(parts: Anova, kept: KeptInputs, ratio: float) -> tuple[str, ...]:
+def _dependence(parts: Anova, kept: KeptInputs, ratio: float) -> tuple[str, ...]:
+    """In which ways dependent inputs make indices of independent ones mislead."""
     notes = []
-    if not 1 / _LARGEST_RATIO <= ratio <= _LARGEST_RATIO:
+    if ratio < 1 / _LARGEST_RATIO or ratio > _LARGEST_RATIO:
         notes.append(
             f"the function's variance over the rows is {ratio:.2g} times that under independent "
             "inputs: its inputs depend on each other, and indices that take them as independent "
             "mislead; look at partial_dependence(features), or leave out inputs that repeat others"
         )
+    matters = parts.total() >= _MATTERS
+    pairs = {
+        (min(k, other), max(k, other)): kept.correlation[k]
+        for k, other in enumerate(kept.partner.tolist())
+        if other >= 0
+        and matters[k]
+        and matters[other]
+        and abs(kept.correlation[k]) >= _LARGEST_CORRELATION
+    }
+    if pairs:
+        columns = parts.expansion.columns
+        strongest = sorted(pairs, key=lambda pair: -abs(pairs[pair]))[:3]
+        named = ", ".join(
+            f"{columns[i]} and {columns[j]} ({pairs[i, j]:.2f})" for i, j in strongest
+        )
+        more = f" and {len(pairs) - 3} more pairs" if len(pairs) > 3 else ""
+        notes.append(
+            f"inputs that both matter are strongly correlated: {named}{more}; how the variance is "
+            "shared between them says little, read them together or leave one out"
+        )
+    return tuple(notes)
+
+
+def _notes(parts: Anova, kept: KeptInputs) -> tuple[str, ...]:
+    notes = []
     if not parts.exact:
         notes.append(
             f"{parts.expansion.features.activation} has no closed form: means, variances and "

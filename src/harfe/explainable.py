@@ -86,8 +86,8 @@ class Explainable:
                 feature_law=self._learned_law(),
                 target=target,
             )
-        if explanation.misleads:
-            warnings.warn(explanation.notes[0], UserWarning, stacklevel=2)
+        if explanation.dependence:
+            warnings.warn("; ".join(explanation.dependence), UserWarning, stacklevel=2)
         return explanation
 
     def explain_local(

@@ -14,28 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harfe.expansion import Expansion
-from harfe.input_law import (
-    MOST_NODES,
-    PLAIN_NODES,
-    InputLaw,
-    largest_frequencies,
-    marginal,
-)
+from harfe.input_law import TRIGONOMETRIC, InputLaw, largest_frequencies
 from harfe.machine import blocks, run_blocks
+from harfe.marginals import gauss_marginals, strongest_partners, weighted_quantiles
 from harfe.pool import FeaturePool, Rows
-from harfe.quadrature import Rule, gauss_of_points, nodes_needed
 from harfe.units import measure_units
-
-TRIGONOMETRIC = ("sin", "cos", "exp")
-
-# Levels of the quantiles: 0, 1/32, ..., 1.
-N_QUANTILES = 33
-
-# An input with so few values, each seen at least twice in the mean, is a factor: all are kept.
-_MOST_LEVELS = 32
-
-# Nodes kept of an input at most: 200 radians either side, far beyond what is fitted in practice.
-_MOST_KEPT = 256
 
 # Means of waves kept at most, 16 bytes each: features times subsets of their variables.
 _MOST_MEANS = 2**17
@@ -59,6 +42,10 @@ class KeptInputs:
         At the levels 0, 1/32, ..., 1, before clipping; by weight.
     mean, deviation : arrays of shape (inputs,)
         Of the clipped inputs, by weight.
+    partner : int array of shape (inputs,)
+        The input in use that each input in use correlates with most; -1 where there is none.
+    correlation : array of shape (inputs,)
+        Their correlation, from -1 to 1.
     joint : complex array of shape (features, 2**order), or None
         Mean over the rows of e^{i Σ_{k in v} w_jk x_k} for every subset v of the variables of
         feature j; bit p of the column says whether v holds the variable ``indices[j, p]``. None
@@ -80,6 +67,8 @@ class KeptInputs:
     quantiles: NDArray[np.float64]
     mean: NDArray[np.float64]
     deviation: NDArray[np.float64]
+    partner: NDArray[np.intp]
+    correlation: NDArray[np.float64]
     joint: NDArray[np.complex128] | None
     mean_prediction: NDArray[Any]
     variance_joint: NDArray[np.float64]
@@ -112,22 +101,27 @@ class KeptInputs:
         X = np.asarray(X, dtype=float)
         weights = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=float)
         clipped = X if expansion.bounds is None else expansion.bounds.clip(X)
-        law = _marginals(expansion, clipped, weights, for_good)
-        units = measure_units(clipped, weights, "standard")
-        prediction = expansion.predict(X)
         share = weights / weights.sum()
+        units = measure_units(clipped, weights, "standard")
+        law = gauss_marginals(expansion, clipped, share, units.centre, for_good)
+        prediction = expansion.predict(X)
         with np.errstate(over="ignore", invalid="ignore"):  # squares of 1e200 are infinite
             mean = share @ prediction
             variance = share @ np.abs(prediction - mean) ** 2
             gradient = mean_square_gradient(expansion, X, share)
+        deviation = np.where(np.isfinite(units.spread), units.spread, 0.0)
+        used = np.flatnonzero(largest_frequencies(expansion.features) * deviation > 0)
+        partner, correlation = strongest_partners(clipped, share, units, used)
         waves = expansion.features.activation in TRIGONOMETRIC
         return cls(
             law=law,
             lower=X.min(axis=0),
             upper=X.max(axis=0),
-            quantiles=_quantiles(X, weights),
+            quantiles=weighted_quantiles(X, weights),
             mean=units.centre,
-            deviation=np.where(np.isfinite(units.spread), units.spread, 0.0),
+            deviation=deviation,
+            partner=partner,
+            correlation=correlation,
             joint=_joint(expansion.features, clipped, share) if waves else None,
             mean_prediction=mean,
             variance_joint=variance,
@@ -230,53 +224,3 @@ def _law_error(
         mine = variables == k
         error = max(error, np.abs(law.characteristic(k, frequencies[mine]) - exact[mine]).max())
     return float(error)
-
-
-def _marginals(
-    expansion: Expansion,
-    X: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    for_good: bool,
-) -> InputLaw:
-    """Gauss rules of the columns in use, each with as many nodes as its frequencies need."""
-    waves = expansion.features.activation in TRIGONOMETRIC
-    largest = largest_frequencies(expansion.features)
-    rules: list[Rule] = [(np.zeros(1), np.ones(1))] * X.shape[1]
-    equal = weights if np.ptp(weights) > 0 else None
-
-    def work(part: slice) -> None:
-        k = part.start
-        values, shares = marginal(X[:, k], equal)
-        if largest[k] == 0:
-            rules[k] = (np.array([shares @ values]), np.ones(1))
-            return
-        half = values[-1] / 2 - values[0] / 2
-        n = nodes_needed(2 * largest[k] * half) if waves else PLAIN_NODES
-        if not for_good:
-            n = min(n if waves else MOST_NODES, MOST_NODES)
-        elif len(values) > min(_MOST_LEVELS, len(X) // 2):
-            n = max(min(n, len(values) // 2, _MOST_KEPT), 1)
-        else:
-            n = len(values)
-        rules[k] = gauss_of_points(values, shares, n)
-
-    run_blocks(work, blocks(X.shape[1], 1))
-    return InputLaw(
-        "independent", tuple(rule[0] for rule in rules), tuple(rule[1] for rule in rules)
-    )
-
-
-def _quantiles(X: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Smallest values that at least this share of the rows do not exceed."""
-    levels = np.linspace(0, 1, N_QUANTILES)
-    order = np.argsort(X, axis=0)
-    if np.ptp(weights) == 0:
-        # A little less, or rounding of level · rows would step over a row.
-        ranks = np.ceil(levels * len(X) * (1 - 1e-12)).astype(int) - 1
-        return np.take_along_axis(X, order[np.maximum(ranks, 0)], axis=0)
-    seen = np.cumsum(weights[order], axis=0)
-    wanted = levels * (1 - 1e-12)
-    ranks = np.stack(
-        [np.searchsorted(column, wanted * column[-1], side="left") for column in seen.T], axis=1
-    )
-    return np.take_along_axis(X, np.take_along_axis(order, ranks, axis=0), axis=0)

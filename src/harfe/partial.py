@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from harfe.anova import check_target
 from harfe.arguments import is_whole
 from harfe.expansion import Expansion
-from harfe.kept_inputs import TRIGONOMETRIC, KeptInputs, subset_means
+from harfe.input_law import TRIGONOMETRIC
+from harfe.kept_inputs import KeptInputs, subset_means
 from harfe.pool import FeaturePool
 from harfe.table import jsonable
 from harfe.units import InputBounds

@@ -9,6 +9,7 @@ shrinks to a few dozen numbers without a difference that a sum of sines could se
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numba import njit
@@ -46,14 +47,36 @@ def gauss_of_points(points: NDArray[np.float64], weights: NDArray[np.float64], n
     """
     if n >= len(points):
         return points, weights
+    return gauss_of_columns(points[:, None], weights, [n])[0]
+
+
+def gauss_of_columns(
+    X: NDArray[np.float64], weights: NDArray[np.float64], counts: Sequence[int]
+) -> list[Rule]:
+    """Gauss rules of the columns of a table; a few columns take little longer than one.
+
+    Parameters
+    ----------
+    X : array of shape (rows, columns)
+        Values may repeat.
+    weights : array of shape (rows,)
+        Of the rows, positive, of sum 1.
+    counts : sequence of int
+        Nodes for each column, fewer than it has distinct values.
+    """
     # Halves first: the range itself may overflow.
-    low, high = points.min() / 2, points.max() / 2
+    low, high = X.min(axis=0) / 2, X.max(axis=0) / 2
     centre, half = low + high, high - low
-    diagonal, squares = np.zeros(n), np.zeros(n)
-    _jacobi((points - centre) / half, weights, diagonal, squares)
-    nodes, vectors = eigh_tridiagonal(diagonal, np.sqrt(squares[1:]))
-    rule = vectors[0] ** 2
-    return centre + half * np.clip(nodes, -1.0, 1.0), rule / rule.sum()
+    diagonals, squares = np.zeros((2, max(counts), X.shape[1]))
+    points = (X / 2 - centre / 2) / (half / 2)
+    _jacobi(np.ascontiguousarray(points), weights, diagonals, squares)
+    rules = []
+    for column, n in enumerate(counts):
+        nodes, vectors = eigh_tridiagonal(diagonals[:n, column], np.sqrt(squares[1:n, column]))
+        shares = vectors[0] ** 2
+        inside = np.clip(nodes, -1.0, 1.0)
+        rules.append((centre[column] + half[column] * inside, shares / shares.sum()))
+    return rules
 
 
 def gauss_of_interval(lower: float, upper: float, n: int) -> Rule:
@@ -76,32 +99,41 @@ def normal_rule(mean: float, deviation: float, largest_frequency: float) -> Rule
     return mean + deviation * steps, weights / weights.sum()
 
 
-@njit(nogil=True, cache=True)
-def _jacobi(points, weights, diagonal, squares):  # type: ignore[no-untyped-def]
+@njit(nogil=True, error_model="numpy", cache=True)
+def _jacobi(points, weights, diagonals, squares):  # type: ignore[no-untyped-def]
     """Recurrence coefficients of the polynomials that are orthogonal under a discrete law.
 
     Gragg and Harwood's RKPW: points enter one at a time, each chased down the tridiagonal matrix
     by rotations. As accurate as a Lanczos iteration with full reorthogonalisation, for rows · n
     operations instead of rows · n². (W. Gautschi, Orthogonal Polynomials, 2004, section 2.2.3.2,
     routine lanczos.m; only the leading n rows of the matrix are kept, which the others never
-    touch.) `squares` are the squares beside the diagonal; the first is the total weight.
+    touch.) One column of every array is one law; the innermost loop runs over them, because one
+    law alone would wait for its divisions. `squares` are the squares beside the diagonal; the
+    first is the total weight.
     """
-    n = len(diagonal)
-    for i in range(len(points)):
-        point, pi = points[i], weights[i]
-        gamma, sigma, t = 1.0, 0.0, 0.0
+    rows, columns = points.shape
+    gamma, sigma = np.empty(columns), np.empty(columns)
+    t, pi = np.empty(columns), np.empty(columns)
+    n = diagonals.shape[0]
+    for i in range(rows):
+        for c in range(columns):
+            gamma[c], sigma[c], t[c], pi[c] = 1.0, 0.0, 0.0, weights[i]
+            if i < n:
+                diagonals[i, c] = points[i, c]
         for k in range(min(i + 1, n)):
-            if k == i:
-                diagonal[k] = point
-            rho = squares[k] + pi
-            moved = gamma * rho
-            sigma_before = sigma
-            if rho <= 0.0:
-                gamma, sigma = 1.0, 0.0
-            else:
-                gamma, sigma = squares[k] / rho, pi / rho
-            t_now = sigma * (diagonal[k] - point) - gamma * t
-            diagonal[k] -= t_now - t
-            t = t_now
-            pi = sigma_before * squares[k] if sigma <= 0.0 else t * t / sigma
-            squares[k] = moved
+            for c in range(columns):
+                square, sigma_before = squares[k, c], sigma[c]
+                rho = square + pi[c]
+                moved = gamma[c] * rho
+                # Selections instead of branches, which would keep LLVM from vectorising.
+                some = rho > 0.0
+                divisor = rho if some else 1.0
+                gamma[c] = square / divisor if some else 1.0
+                sigma[c] = pi[c] / divisor if some else 0.0
+                t_now = sigma[c] * (diagonals[k, c] - points[i, c]) - gamma[c] * t[c]
+                diagonals[k, c] -= t_now - t[c]
+                t[c] = t_now
+                turned = sigma[c] > 0.0
+                ratio = t_now * t_now / (sigma[c] if turned else 1.0)
+                pi[c] = ratio if turned else sigma_before * square
+                squares[k, c] = moved
