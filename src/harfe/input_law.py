@@ -91,7 +91,8 @@ class InputLaw:
             Largest |ω| in use, `largest_frequencies(features)`: exact to 1e-13 for products of two
             waves up to it; 0 is an input that plays no part. Without it 64 nodes each.
         """
-        lower, upper = _numbers("lower", lower), _numbers("upper", upper, lower)
+        lower = _numbers("lower", lower)
+        upper = _numbers("upper", upper, lower)
         if lower.shape != upper.shape or np.any(lower > upper):
             raise ValueError(
                 f"lower={lower.tolist()} must not be above upper={upper.tolist()}; pass one "
