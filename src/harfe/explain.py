@@ -37,6 +37,9 @@ _LARGEST_RATIO = 2.0
 _LARGEST_CORRELATION = 0.9
 _MATTERS = 0.01
 
+# A deviation below this share of the mean is rounding.
+_ROUNDING = 1e-14
+
 # An error of the kept characteristic functions that is worth a note.
 _LARGEST_LAW_ERROR = 1e-8
 
@@ -173,7 +176,7 @@ def explain(
     parts = anova(expansion, input_law, target)
     own = parts if input_law is kept.law else anova(expansion, kept.law, target)
     joint = float(kept.variance_joint[target])
-    ratio = _ratio(joint, own.variance)
+    ratio = _ratio(joint, own.variance, abs(own.mean))
     dependence = _dependence(own, kept, ratio)
     pool = expansion.features if pool is None else pool
     return Explanation(
@@ -215,10 +218,10 @@ def resolve_law(law: str | InputLaw, kept: KeptInputs, expansion: Expansion) -> 
     return law if isinstance(law, InputLaw) else kept.input_law(law, expansion)
 
 
-def _ratio(joint: float, independent: float) -> float:
-    if independent > 0:
-        return joint / independent
-    return 1.0 if joint == 0 else np.inf
+def _ratio(joint: float, independent: float, mean: float) -> float:
+    if np.sqrt(max(joint, independent)) <= _ROUNDING * mean:
+        return 1.0  # a constant, and rounding
+    return joint / independent if independent > 0 else np.inf
 
 
 def _dependence(parts: Anova, kept: KeptInputs, ratio: float) -> tuple[str, ...]:
