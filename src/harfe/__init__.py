@@ -41,7 +41,7 @@ _HOME = {
     "learn_law": "learn",
     "sparsity_path": "path",
 }
-_MODULES = ("datasets", "metrics")
+_MODULES = ("datasets", "display", "metrics")
 
 __all__ = [
     "Expansion",
