@@ -1,0 +1,380 @@
+"""What matters: components or terms by their share of the variance, and pairs of variables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from harfe.arguments import check_choice
+from harfe.display._drawing import (
+    BLUE,
+    GREY,
+    INK,
+    LIGHT_BLUE,
+    LIGHT_GREY,
+    NAME_LENGTH,
+    VERMILLION,
+    check_fitted,
+    check_most,
+    joined,
+    legend_above,
+    one_axes,
+    percent,
+    say_empty,
+    set_title,
+    shorten,
+    tidy,
+    write_note,
+)
+from harfe.explain import Explanation
+from harfe.table import Table
+
+KINDS = ("components", "terms")
+MEASURES = ("total", "second_order")
+
+# Colour and hatch of what has one, two, three or more variables.
+_ORDERS = (
+    (LIGHT_GREY, "", "no variable"),
+    (BLUE, "", "one variable"),
+    (VERMILLION, "////", "two"),
+    (LIGHT_BLUE, "....", "three or more"),
+)
+
+# A pair below this share is never drawn as if it mattered, however small the others are.
+_FAINT = 0.01
+
+
+class TermImportanceDisplay:
+    """Components, or terms, by their share of the variance of the fitted function.
+
+    Parameters
+    ----------
+    variables : sequence of tuples of str
+        Variables of each component or term.
+    share : array of shape (components,)
+        Of the variance of the function.
+    kind : {"components", "terms"}, default="components"
+        Purified components, whose shares sum to 1; or raw terms, which overlap, so that theirs need
+        not.
+    law : str, default="independent"
+        Law of the inputs that variances are taken under.
+    note : str, default=""
+        What to mind, below the figure.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Of matplotlib; after `plot`.
+    bars_ : BarContainer
+    """
+
+    def __init__(
+        self,
+        variables: Any,
+        share: ArrayLike,
+        *,
+        kind: str = "components",
+        law: str = "independent",
+        note: str = "",
+    ) -> None:
+        self.variables = tuple(tuple(names) for names in variables)
+        self.share = np.asarray(share, dtype=float)
+        self.kind = kind
+        self.law = law
+        self.note = note
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any = None,
+        *,
+        kind: str = "components",
+        law: Any = "independent",
+        target: int = 0,
+    ) -> TermImportanceDisplay:
+        """Explain a fitted model.
+
+        Parameters
+        ----------
+        model : HARFERegressor or HARFERegressorCV
+            Fitted.
+        X, law, target
+            As in ``model.explain``.
+        kind : {"components", "terms"}, default="components"
+        """
+        check_fitted(model)
+        return cls.from_explanation(model.explain(X, law=law, target=target), kind=kind)
+
+    @classmethod
+    def from_explanation(
+        cls, explanation: Explanation, *, kind: str = "components"
+    ) -> TermImportanceDisplay:
+        """Draw what ``model.explain()`` returned."""
+        check_choice("kind", kind, KINDS)
+        table = getattr(explanation, kind)
+        variance = table["variance"].astype(float)
+        whole = explanation.variance if explanation.variance > 0 else 1.0
+        return cls(
+            table["variables"].tolist(),
+            table["share"] if kind == "components" else variance / whole,
+            kind=kind,
+            law=explanation.law,
+            note=dependence_note(explanation),
+        )
+
+    def plot(self, ax: Any = None, *, most: int = 15) -> TermImportanceDisplay:
+        """Draw a bar for each, the largest on top.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            None makes a figure.
+        most : int, default=15
+            Bars at most; what is left of components is summed up in one more.
+
+        Returns
+        -------
+        self
+        """
+        order = np.argsort(-self.share, kind="stable")
+        # One that is left alone takes no more room than the word for it.
+        most = check_most(most) + (len(order) == check_most(most) + 1)
+        shown, left = order[:most], order[most:]
+        names = [joined(self.variables[k], NAME_LENGTH + 8) for k in shown]
+        share = self.share[shown]
+        orders = [min(len(self.variables[k]), 3) for k in shown]
+        if len(left) and self.kind == "components":
+            names.append(f"{len(left)} others")
+            share = np.append(share, self.share[left].sum())
+            orders.append(0)
+        n = len(names)
+        ax = self.ax_ = one_axes(ax, 6.8, 1.3 + 0.26 * max(n, 3))
+        self.figure_ = ax.figure
+        tidy(ax)
+        ax.set_xlabel("share of the variance (%)")
+        self.bars_ = ax.barh(
+            np.arange(n),
+            100 * share,
+            height=0.74,
+            color=[_ORDERS[order][0] for order in orders],
+            edgecolor=INK,
+            linewidth=0.5,
+        )
+        for bar, order in zip(self.bars_, orders, strict=True):
+            bar.set_hatch(_ORDERS[order][1])
+        ax.set_yticks(np.arange(n), names)
+        ax.tick_params(axis="y", length=0)
+        if not n:
+            say_empty(ax, "The fitted function is constant.")
+            return self
+        labels = ax.bar_label(self.bars_, [percent(s) for s in share], padding=3)
+        for label in labels:
+            label.set(fontsize="x-small", color=INK)
+        ax.set(ylim=(n - 0.4, -0.6), xlim=(0, 115 * max(share.max(), 1e-3)))
+        self._name_orders(ax, orders)
+        what = "components" if self.kind == "components" else "terms"
+        note = self.note
+        if len(left) and self.kind == "terms":
+            note = f"{len(left)} terms of at most {percent(self.share[left[0]])} not drawn. {note}"
+        title = f"{len(self.share)} {what}" if len(self.share) > 1 else f"1 {what[:-1]}"
+        set_title(ax, title, above_legend=ax.get_legend() is not None)
+        write_note(ax, note)
+        return self
+
+    def _name_orders(self, ax: Any, orders: list[int]) -> None:
+        from matplotlib.patches import Patch
+
+        present = sorted(set(orders) - {0})
+        if len(present) > 1:
+            legend_above(
+                ax,
+                [
+                    Patch(
+                        facecolor=_ORDERS[order][0],
+                        hatch=_ORDERS[order][1],
+                        edgecolor=INK,
+                        linewidth=0.5,
+                        label=_ORDERS[order][2],
+                    )
+                    for order in present
+                ],
+            )
+
+    def table(self) -> Table:
+        """A row for each: `variables`, `order`, `share`, in the order given."""
+        return Table(
+            {
+                "variables": self.variables,
+                "order": [len(names) for names in self.variables],
+                "share": self.share,
+            }
+        )
+
+
+class InteractionDisplay:
+    """Share of the variance that is due to each pair of variables, as a matrix.
+
+    Parameters
+    ----------
+    variables : sequence of str
+        The inputs.
+    strength : array of shape (inputs, inputs)
+        Symmetric; NaN where two variables never meet in a feature.
+    measure : {"total", "second_order"}, default="total"
+        All components that hold both variables, or the component of the pair alone.
+    note : str, default=""
+        What to mind, below the figure.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Of matplotlib; after `plot`.
+    image_ : AxesImage
+        The lower half in percent, masked elsewhere; None if no two variables meet.
+    """
+
+    def __init__(
+        self, variables: Any, strength: ArrayLike, *, measure: str = "total", note: str = ""
+    ) -> None:
+        self.variables = tuple(variables)
+        self.strength = np.asarray(strength, dtype=float)
+        self.measure = measure
+        self.note = note
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any = None,
+        *,
+        measure: str = "total",
+        law: Any = "independent",
+        target: int = 0,
+    ) -> InteractionDisplay:
+        """Explain a fitted model.
+
+        Parameters
+        ----------
+        model : HARFERegressor or HARFERegressorCV
+            Fitted.
+        X, law, target
+            As in ``model.explain``.
+        measure : {"total", "second_order"}, default="total"
+        """
+        check_fitted(model)
+        return cls.from_explanation(model.explain(X, law=law, target=target), measure=measure)
+
+    @classmethod
+    def from_explanation(
+        cls, explanation: Explanation, *, measure: str = "total"
+    ) -> InteractionDisplay:
+        """Draw what ``model.explain()`` returned."""
+        check_choice("measure", measure, MEASURES)
+        variables = explanation.sobol.columns["variable"]
+        place = {name: k for k, name in enumerate(variables)}
+        strength = np.full((len(variables),) * 2, np.nan)
+        table = explanation.interactions
+        for (one, other), share in zip(table.columns["variables"], table[measure], strict=True):
+            i, j = place[one], place[other]
+            strength[i, j] = strength[j, i] = share
+        note = dependence_note(explanation)
+        return cls(variables, strength, measure=measure, note=note)
+
+    def plot(self, ax: Any = None, *, most: int = 15) -> InteractionDisplay:
+        """Draw the pairs of the variables that interact most, the strongest first.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            None makes a figure.
+        most : int, default=15
+            Variables at most; a note says what was left out.
+
+        Returns
+        -------
+        self
+        """
+        shown, left = self._leading(check_most(most))
+        n = len(shown)
+        side = 0.42 * max(n - 1, 4)
+        ax = self.ax_ = one_axes(ax, min(side, 6.3) + 2.6, min(side, 6.3) + 1.2)
+        self.figure_ = ax.figure
+        tidy(ax)
+        self.image_ = None
+        if n < 2:
+            say_empty(ax, "No two variables meet in a term:\nthe fitted function is a sum of\n"
+                          "functions of one variable each.")
+            return self
+        percents = 100 * self.strength[np.ix_(shown, shown)]
+        # The lower half without the diagonal holds every pair once.
+        lower = np.ma.masked_invalid(np.where(np.tri(n, k=-1) > 0, percents, np.nan)[1:, :-1])
+        highest = max(lower.max(), 100 * _FAINT)
+        self.image_ = ax.imshow(lower, cmap="Blues", vmin=0, vmax=highest, aspect="auto")
+        names = shorten([self.variables[k] for k in shown])
+        upright = sum(len(name) + 1 for name in names[:-1]) <= 12 * ax.get_position().width * 6
+        ax.set_yticks(range(n - 1), names[1:])
+        ax.set_xticks(range(n - 1), names[:-1], rotation=0 if upright else 90)
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)
+        self._write_numbers(ax, lower, highest)
+        bar = ax.figure.colorbar(self.image_, ax=ax, shrink=0.75, pad=0.02)
+        bar.set_label("share of the variance (%)", fontsize="small")
+        bar.ax.tick_params(labelsize="small")
+        bar.outline.set_visible(False)
+        words = {
+            "total": "Pairs of variables: all components that hold both",
+            "second_order": "Pairs of variables: the component of the pair alone",
+        }
+        set_title(ax, words[self.measure])
+        write_note(ax, " ".join([*left, self.note]).strip())
+        return self
+
+    def _leading(self, most: int) -> tuple[NDArray[np.intp], list[str]]:
+        """Variables by their strongest pairs, and a note on those beyond `most`."""
+        known = np.where(np.isfinite(self.strength), self.strength, -1.0)
+        np.fill_diagonal(known, -1.0)
+        strongest = known.max(axis=1, initial=-1.0)
+        meets = np.flatnonzero(strongest >= 0)
+        order = meets[np.lexsort((-known[meets].clip(0).sum(axis=1), -strongest[meets]))]
+        shown, rest = order[:most], order[most:]
+        if not len(rest):
+            return shown, []
+        weakest = known[rest].max()
+        return shown, [f"{len(rest)} more variables, no pair of them above {percent(weakest)}."]
+
+    @staticmethod
+    def _write_numbers(ax: Any, lower: Any, highest: float) -> None:
+        size = "x-small" if len(lower) <= 10 else "xx-small"
+        for (i, j), value in np.ndenumerate(lower.filled(np.nan)):
+            if j > i:
+                continue
+            text, color = "·", GREY
+            if np.isfinite(value):
+                text = f"{value:.1f}" if value >= 0.05 else "0"
+                color = "white" if value > 0.6 * highest else INK
+            ax.text(j, i, text, ha="center", va="center", fontsize=size, color=color)
+
+    def table(self) -> Table:
+        """A row for each pair that meets in a feature, the strongest first."""
+        i, j = np.nonzero(np.triu(np.isfinite(self.strength), k=1))
+        share = self.strength[i, j]
+        order = np.argsort(-share, kind="stable")
+        return Table(
+            {
+                "variables": [(self.variables[i[k]], self.variables[j[k]]) for k in order],
+                "share": share[order],
+            }
+        )
+
+
+def dependence_note(explanation: Explanation) -> str:
+    """What to mind where the inputs depend on each other, in few words."""
+    if not explanation.dependence:
+        return ""
+    return (
+        "Inputs depend on each other: shares of independent inputs may mislead, "
+        "see explain().notes."
+    )
