@@ -5,7 +5,23 @@ a fitted model, ``plot(ax=None)`` draws them and sets ``ax_`` (or ``axes_``) and
 ``plot`` needs matplotlib: ``pip install "harfe[plot]"``.
 """
 
+from harfe.display.component import ComponentDisplay
+from harfe.display.components import ComponentsDisplay
+from harfe.display.convergence import ConvergenceDisplay
 from harfe.display.histogram import VariableHistogramDisplay
 from harfe.display.importance import InteractionDisplay, TermImportanceDisplay
+from harfe.display.parity import ParityDisplay
+from harfe.display.sparsity_path import SparsityPathDisplay
+from harfe.display.waterfall import WaterfallDisplay
 
-__all__ = ["InteractionDisplay", "TermImportanceDisplay", "VariableHistogramDisplay"]
+__all__ = [
+    "ComponentDisplay",
+    "ComponentsDisplay",
+    "ConvergenceDisplay",
+    "InteractionDisplay",
+    "ParityDisplay",
+    "SparsityPathDisplay",
+    "TermImportanceDisplay",
+    "VariableHistogramDisplay",
+    "WaterfallDisplay",
+]

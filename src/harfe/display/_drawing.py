@@ -19,7 +19,7 @@ from harfe.arguments import is_whole
 
 BLUE, LIGHT_BLUE = "#0072B2", "#B9D8EA"
 VERMILLION, GREEN, PURPLE = "#D55E00", "#009E73", "#CC79A7"
-INK, GREY, LIGHT_GREY = "#222222", "#767676", "#DDDDDD"
+INK, GREY, MID_GREY, LIGHT_GREY = "#222222", "#767676", "#B5B5B5", "#DDDDDD"
 
 # Colour, marker and line style of the first, second, ... series.
 SERIES = (
@@ -30,10 +30,16 @@ SERIES = (
 )
 
 # Letters of a name on an axis, at most.
-NAME_LENGTH = 28
+NAME_LENGTH = 32
+
+# Shares below this are nothing: 0.0 % to the digit that is written.
+NOTHING = 0.0005
+
+# Beyond this ratio of the largest to the smallest, an axis of errors is logarithmic.
+_WIDE = 8.0
 
 # Letters of the small print on an inch, about.
-_LETTERS_PER_INCH = 15
+_LETTERS_PER_INCH = 19
 
 
 def pyplot() -> Any:
@@ -148,14 +154,14 @@ def write_note(ax: Any, note: str) -> None:
 def say_empty(ax: Any, text: str) -> None:
     """Write why there is nothing to draw, where it would have been."""
     ax.set(xticks=[], yticks=[])
-    ax.text(
-        0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center", color=GREY, wrap=True
-    )
+    ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center", color=GREY, wrap=True)
 
 
 def percent(share: float) -> str:
     """A share for people: ``24.1 %``."""
-    if 0 < share < 0.0005:
+    if share == 0:
+        return "0 %"
+    if share < NOTHING:
         return "< 0.1 %"
     return f"{100 * share:.1f} %"
 
@@ -224,3 +230,18 @@ def part_of(what: str, values: Any, part: str) -> str:
     """Label of values that may be a part of complex ones."""
     words = {"real": "real", "imag": "imaginary"}
     return f"{what}, {words[part]} part" if np.iscomplexobj(values) else what
+
+
+def set_error_scale(ax: Any, values: NDArray[np.float64]) -> None:
+    """Take a logarithmic axis where errors differ much, and one from 0 where they do not."""
+    known = values[np.isfinite(values)]
+    if len(known) and known.min() > 0 and known.max() > _WIDE * known.min():
+        from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+
+        few = known.max() < 1e3 * known.min()
+        ax.set_yscale("log")
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if few else (1,)))
+        ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        ax.yaxis.set_minor_locator(NullLocator())
+    else:
+        ax.set_ylim(bottom=0)

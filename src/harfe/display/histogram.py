@@ -163,7 +163,10 @@ class VariableHistogramDisplay:
             set_title(ax, f"{self.n_kept} features kept of {self.n_drawn} drawn", above_legend=True)
         rest = np.delete(self.share, shown)
         if len(rest):
-            write_note(ax, f"{len(rest)} more inputs, each at most {percent(rest.max())}.")
+            write_note(
+                ax,
+                f"{len(rest)} more inputs; the largest share of theirs is {percent(rest.max())}.",
+            )
         return self
 
     def _explain_colours(self, ax: Any, marks: Any, often: Any) -> None:

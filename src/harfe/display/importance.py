@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from harfe.arguments import check_choice
 from harfe.display._drawing import (
     BLUE,
-    GREY,
     INK,
     LIGHT_BLUE,
     LIGHT_GREY,
-    NAME_LENGTH,
+    NOTHING,
     VERMILLION,
     check_fitted,
     check_most,
@@ -41,6 +40,15 @@ _ORDERS = (
     (VERMILLION, "////", "two"),
     (LIGHT_BLUE, "....", "three or more"),
 )
+
+# Letters of the name of a component.
+_PAIR_LENGTH = 44
+
+# Rows and columns of a matrix at least, where there are as many.
+_SMALLEST_MATRIX = 5
+
+# Inches of a letter on an axis, about.
+_LETTER_WIDTH = 0.085
 
 # A pair below this share is never drawn as if it mattered, however small the others are.
 _FAINT = 0.01
@@ -133,17 +141,15 @@ class TermImportanceDisplay:
         ax : matplotlib axes, optional
             None makes a figure.
         most : int, default=15
-            Bars at most; what is left of components is summed up in one more.
+            Bars at most; the components that are left, and those below 0.05 %, are summed up in
+            one more.
 
         Returns
         -------
         self
         """
-        order = np.argsort(-self.share, kind="stable")
-        # One that is left alone takes no more room than the word for it.
-        most = check_most(most) + (len(order) == check_most(most) + 1)
-        shown, left = order[:most], order[most:]
-        names = [joined(self.variables[k], NAME_LENGTH + 8) for k in shown]
+        shown, left = self._leading(check_most(most))
+        names = [joined(self.variables[k], _PAIR_LENGTH) for k in shown]
         share = self.share[shown]
         orders = [min(len(self.variables[k]), 3) for k in shown]
         if len(left) and self.kind == "components":
@@ -155,6 +161,10 @@ class TermImportanceDisplay:
         self.figure_ = ax.figure
         tidy(ax)
         ax.set_xlabel("share of the variance (%)")
+        if not np.any(self.share > 0):
+            self.bars_ = ax.barh([], [])
+            say_empty(ax, "The fitted function is constant.")
+            return self
         self.bars_ = ax.barh(
             np.arange(n),
             100 * share,
@@ -167,22 +177,28 @@ class TermImportanceDisplay:
             bar.set_hatch(_ORDERS[order][1])
         ax.set_yticks(np.arange(n), names)
         ax.tick_params(axis="y", length=0)
-        if not n:
-            say_empty(ax, "The fitted function is constant.")
-            return self
         labels = ax.bar_label(self.bars_, [percent(s) for s in share], padding=3)
         for label in labels:
             label.set(fontsize="x-small", color=INK)
-        ax.set(ylim=(n - 0.4, -0.6), xlim=(0, 115 * max(share.max(), 1e-3)))
+        ax.set(ylim=(max(n, 3) - 0.4, -0.6), xlim=(0, 115 * max(share.max(), 1e-3)))
         self._name_orders(ax, orders)
         what = "components" if self.kind == "components" else "terms"
         note = self.note
         if len(left) and self.kind == "terms":
-            note = f"{len(left)} terms of at most {percent(self.share[left[0]])} not drawn. {note}"
+            largest = percent(self.share[left[0]])
+            note = f"{len(left)} more terms, the largest {largest}. {note}"
         title = f"{len(self.share)} {what}" if len(self.share) > 1 else f"1 {what[:-1]}"
         set_title(ax, title, above_legend=ax.get_legend() is not None)
         write_note(ax, note)
         return self
+
+    def _leading(self, most: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The largest to draw, and those left."""
+        order = np.argsort(-self.share, kind="stable")
+        number = min(most, max(int(np.sum(self.share >= NOTHING)), 1))
+        # One that is left alone takes no more room than the word for it.
+        number += len(order) == number + 1
+        return order[:number], order[number:]
 
     def _name_orders(self, ax: Any, orders: list[int]) -> None:
         from matplotlib.patches import Patch
@@ -299,22 +315,22 @@ class InteractionDisplay:
         """
         shown, left = self._leading(check_most(most))
         n = len(shown)
-        side = 0.42 * max(n - 1, 4)
-        ax = self.ax_ = one_axes(ax, min(side, 6.3) + 2.6, min(side, 6.3) + 1.2)
+        side = min(0.45 * max(n - 1, 5), 6.3)
+        names = shorten([self.variables[k] for k in shown])
+        upright = n * max(map(len, names), default=0) * _LETTER_WIDTH <= side
+        longest = _LETTER_WIDTH * max(map(len, names), default=0)
+        ax = self.ax_ = one_axes(ax, side + 1.6 + longest, side + 1.2 + (0 if upright else longest))
         self.figure_ = ax.figure
         tidy(ax)
         self.image_ = None
-        if n < 2:
-            say_empty(ax, "No two variables meet in a term:\nthe fitted function is a sum of\n"
-                          "functions of one variable each.")
+        if n < 2 or not np.nanmax(self.strength) > 0:
+            say_empty(ax, "No two variables interact.")
             return self
         percents = 100 * self.strength[np.ix_(shown, shown)]
         # The lower half without the diagonal holds every pair once.
         lower = np.ma.masked_invalid(np.where(np.tri(n, k=-1) > 0, percents, np.nan)[1:, :-1])
         highest = max(lower.max(), 100 * _FAINT)
         self.image_ = ax.imshow(lower, cmap="Blues", vmin=0, vmax=highest, aspect="auto")
-        names = shorten([self.variables[k] for k in shown])
-        upright = sum(len(name) + 1 for name in names[:-1]) <= 12 * ax.get_position().width * 6
         ax.set_yticks(range(n - 1), names[1:])
         ax.set_xticks(range(n - 1), names[:-1], rotation=0 if upright else 90)
         ax.tick_params(length=0)
@@ -325,37 +341,35 @@ class InteractionDisplay:
         bar.ax.tick_params(labelsize="small")
         bar.outline.set_visible(False)
         words = {
-            "total": "Pairs of variables: all components that hold both",
-            "second_order": "Pairs of variables: the component of the pair alone",
+            "total": "Interactions, of any order",
+            "second_order": "Interactions of the pair alone",
         }
         set_title(ax, words[self.measure])
-        write_note(ax, " ".join([*left, self.note]).strip())
+        blank = "No number: below 0.05 %." if np.any(lower < 100 * NOTHING) else ""
+        write_note(ax, " ".join(filter(None, [blank, left, self.note])))
         return self
 
-    def _leading(self, most: int) -> tuple[NDArray[np.intp], list[str]]:
-        """Variables by their strongest pairs, and a note on those beyond `most`."""
+    def _leading(self, most: int) -> tuple[NDArray[np.intp], str]:
+        """Variables by their strongest pairs, and a note on the others."""
         known = np.where(np.isfinite(self.strength), self.strength, -1.0)
         np.fill_diagonal(known, -1.0)
         strongest = known.max(axis=1, initial=-1.0)
         meets = np.flatnonzero(strongest >= 0)
         order = meets[np.lexsort((-known[meets].clip(0).sum(axis=1), -strongest[meets]))]
-        shown, rest = order[:most], order[most:]
+        number = max(int(np.sum(strongest >= NOTHING)), _SMALLEST_MATRIX)
+        shown, rest = order[: min(number, most)], order[min(number, most) :]
         if not len(rest):
-            return shown, []
-        weakest = known[rest].max()
-        return shown, [f"{len(rest)} more variables, no pair of them above {percent(weakest)}."]
+            return shown, ""
+        largest = percent(max(strongest[rest].max(), 0.0))
+        return shown, f"{len(rest)} more variables; their largest pair has {largest}."
 
     @staticmethod
     def _write_numbers(ax: Any, lower: Any, highest: float) -> None:
-        size = "x-small" if len(lower) <= 10 else "xx-small"
-        for (i, j), value in np.ndenumerate(lower.filled(np.nan)):
-            if j > i:
-                continue
-            text, color = "·", GREY
-            if np.isfinite(value):
-                text = f"{value:.1f}" if value >= 0.05 else "0"
+        for (i, j), value in np.ndenumerate(lower.filled(0.0)):
+            if value >= 100 * NOTHING:
                 color = "white" if value > 0.6 * highest else INK
-            ax.text(j, i, text, ha="center", va="center", fontsize=size, color=color)
+                text = f"{value:.1f}"
+                ax.text(j, i, text, ha="center", va="center", fontsize="x-small", color=color)
 
     def table(self) -> Table:
         """A row for each pair that meets in a feature, the strongest first."""
