@@ -193,6 +193,13 @@ def test_weight_two_is_the_row_twice(model, friedman):
     same(refitted.explain(), refitted.explain(friedman.X, sample_weight=w), 1e-8)
 
 
+def test_rows_of_weight_zero_are_no_rows(model, friedman):
+    X, w = np.vstack([friedman.X, np.full((1, 10), 3.0)]), np.r_[np.ones(300), 0]
+    with_it = model.explain(X, law="uniform", sample_weight=w)
+    without = model.explain(friedman.X, law="uniform")
+    assert with_it.to_dict() == without.to_dict()
+
+
 def test_uniform_and_normal_laws(model, friedman):
     uniform = model.explain(law="uniform")
     assert uniform.law == "uniform"
@@ -248,28 +255,45 @@ def test_a_column_that_repeats_another_is_told():
     assert "read them together" in told.dependence[-1]
 
 
+def equal_inputs(*coef):
+    """Σ c_k sin(x_k) on rows where all inputs are the same; and what is told of it."""
+    d = len(coef)
+    pool = FeaturePool(d, np.arange(d)[:, None], np.ones((d, 1)), np.zeros(d))
+    expansion = Expansion(pool, np.array([coef]), np.zeros(1), tuple("abcdef"[:d]))
+    x = np.random.default_rng(0).normal(size=200)
+    return explain(expansion, KeptInputs.of(expansion, np.stack([x] * d, axis=1)))
+
+
 def test_correlated_inputs_are_told_only_if_both_matter():
-    rng = np.random.default_rng(0)
-    X = rng.random((300, 4))
-    X[:, 1] = X[:, 0] + 1e-3 * rng.random(300)
-    X[:, 3] = -X[:, 2]
-    y = np.sin(3 * X[:, 0]) + X[:, 2]
-    model = HARFERegressor(**SMALL, variable_weights=[1, 0, 1, 0]).fit(X, y)
-    assert model.explain().dependence == ()
+    assert "a and b (1.00)" in equal_inputs(1.0, 0.5).dependence[0]
+    assert equal_inputs(1.0, 0.05).dependence == ()
+    assert equal_inputs(0.05, 1.0).dependence == ()
+
+
+def test_many_correlated_pairs_are_counted():
+    X = np.random.default_rng(0).normal(size=(200, 5))
+    X = np.hstack([X, X])
+    d = X.shape[1]
+    pool = FeaturePool(d, np.arange(d)[:, None], np.ones((d, 1)), np.zeros(d))
+    expansion = Expansion(pool, np.ones((1, d)), np.zeros(1), tuple("abcdefghij"))
+    told = explain(expansion, KeptInputs.of(expansion, X))
+    assert "a and f (1.00), b and g (1.00), c and h (1.00) and 2 more pairs" in told.notes[-1]
 
 
 def test_a_variance_far_from_that_of_independent_inputs_is_told():
-    """f = sin(x0) - sin(x1) with x1 = x0: no variance at all over the rows."""
-    pool = FeaturePool(2, np.array([[0], [1]]), np.ones((2, 1)), np.zeros(2))
-    x = np.random.default_rng(0).normal(size=200)
-    difference = Expansion(pool, np.array([[1.0, -1.0]]), np.zeros(1), ("a", "b"))
-    X = np.stack([x, x], axis=1)
-    told = explain(difference, KeptInputs.of(difference, X))
-    assert told.variance_ratio == pytest.approx(0, abs=1e-25)
-    assert told.dependence[0].startswith("the function's variance over the rows is")
-    assert "partial_dependence" in told.dependence[0]
-    total = Expansion(pool, np.array([[1.0, 1.0]]), np.zeros(1), ("a", "b"))
-    assert explain(total, KeptInputs.of(total, X)).variance_ratio == pytest.approx(2, rel=1e-10)
+    """Var Σ c_k g(x) = (Σ c)² Var g on the rows, Σ c² Var g if the inputs were independent."""
+    for coef, ratio, told in (
+        ((1.0, -1.0), 0.0, True),
+        ((1.0, 1.0, 1.0), 3.0, True),
+        ((1.0, 0.5), 1.8, False),
+        ((1.0, -0.2), 0.64 / 1.04, False),
+    ):
+        explanation = equal_inputs(*coef)
+        assert explanation.variance_ratio == pytest.approx(ratio, rel=1e-10, abs=1e-25)
+        note = "the function's variance over the rows is"
+        assert any(text.startswith(note) for text in explanation.dependence) == told
+        assert explanation.notes[: len(explanation.dependence)] == explanation.dependence
+    assert "partial_dependence" in equal_inputs(1.0, -1.0).dependence[0]
 
 
 @pytest.mark.skipif(not os.environ.get("HARFE_DATA"), reason="HARFE_DATA is not set")

@@ -100,12 +100,8 @@ def weighted_quantiles(X: NDArray[np.float64], weights: NDArray[np.float64]) -> 
     levels = np.linspace(0, 1, N_QUANTILES)
     order = np.argsort(X, axis=0)
     if np.ptp(weights) == 0:
-        # A little less, or rounding of level · rows would step over a row.
-        ranks = np.ceil(levels * len(X) * (1 - 1e-12)).astype(int) - 1
-        return np.take_along_axis(X, order[np.maximum(ranks, 0)], axis=0)
+        ranks = np.maximum(np.ceil(levels * len(X)).astype(int) - 1, 0)
+        return np.take_along_axis(X, order[ranks], axis=0)
     seen = np.cumsum(weights[order], axis=0)
-    wanted = levels * (1 - 1e-12)
-    ranks = np.stack(
-        [np.searchsorted(column, wanted * column[-1], side="left") for column in seen.T], axis=1
-    )
+    ranks = np.stack([np.searchsorted(column, levels * column[-1]) for column in seen.T], axis=1)
     return np.take_along_axis(X, np.take_along_axis(order, ranks, axis=0), axis=0)
