@@ -7,12 +7,13 @@ many draws the variable was first, and among the leading ones.
 
     python benchmarks/histograms.py [--only g housing ...] [--draws 20] [--selected]
 
-Of g, Friedman's function of 20 inputs, the paper gives the order 2 and no other setting; λ is said to
-be tuned. So there are several readings, all with 200 rows and N, s and the law of the weights of its
-first Friedman function: its λ as well, in the column scales of friedman_rows.py; and prepared as the
-paper's real data (inputs and target standardised, columns of unit RMS), with every λ of that table.
-The real data need HARFE_DATA (see `harfe.datasets.load_real`). With --selected, g is also fitted by
-HARFERegressorCV(), on 500 rows, and its interactions are printed.
+Of g, Friedman's function of 20 inputs, the paper gives the order 2 and no other setting; λ is said
+to be tuned. So there are several readings, all with 200 rows and N, s and the law of the weights of
+its first Friedman function: its λ as well, in the column scales of friedman_rows.py; and prepared
+as the paper's real data (inputs and target standardised, columns of unit RMS), with several λ of
+the size that noisy data have in its table. The real data need HARFE_DATA (see
+`harfe.datasets.load_real`). With --selected, g is also fitted by HARFERegressorCV(), on 500 rows,
+and its interactions are printed.
 """
 
 from __future__ import annotations
