@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harfe.arguments import is_whole
+from harfe.explain import Explanation
 
 BLUE, LIGHT_BLUE = "#0072B2", "#B9D8EA"
 VERMILLION, GREEN, PURPLE = "#D55E00", "#009E73", "#CC79A7"
@@ -137,7 +138,9 @@ def write_note(ax: Any, note: str) -> None:
     """Small print below the label of the x axis."""
     if not note:
         return
-    width = ax.get_position().width * ax.figure.get_figwidth()
+    # The layout is not known yet, but long names beside the axes will leave less room.
+    longest = max((len(label.get_text()) for label in ax.get_yticklabels()), default=0)
+    width = ax.get_position().width * ax.figure.get_figwidth() - max(0.08 * longest - 0.6, 0.0)
     ax.annotate(
         textwrap.fill(note, max(int(_LETTERS_PER_INCH * width), 30)),
         xy=(0.0, 0.0),
@@ -245,3 +248,13 @@ def set_error_scale(ax: Any, values: NDArray[np.float64]) -> None:
         ax.yaxis.set_minor_locator(NullLocator())
     else:
         ax.set_ylim(bottom=0)
+
+
+def dependence_note(explanation: Explanation) -> str:
+    """What to mind where the inputs depend on each other, in few words."""
+    if not explanation.dependence:
+        return ""
+    return (
+        "Inputs depend on each other: what takes them as independent may mislead, see "
+        "explain().notes."
+    )

@@ -17,6 +17,7 @@ from harfe.display._drawing import (
     LIGHT_GREY,
     MID_GREY,
     check_fitted,
+    dependence_note,
     joined,
     nearest,
     one_axes,
@@ -66,6 +67,8 @@ class ComponentDisplay:
         Law of the inputs.
     part : {"real", "imag"}, default="real"
         Which part of complex values is drawn.
+    note : str, default=""
+        What to mind, below the figure.
 
     Attributes
     ----------
@@ -85,12 +88,14 @@ class ComponentDisplay:
         *,
         law: str = "independent",
         part: str = "real",
+        note: str = "",
     ) -> None:
         self.inputs = tuple(inputs)
         self.values = np.asarray(values)
         self.share = share
         self.law = law
         self.part = part
+        self.note = note
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -139,7 +144,8 @@ class ComponentDisplay:
         values = parts.component(u, points).reshape([len(seen.values) for seen in inputs])
         real_part(values, part)
         share = float(parts.shares[parts.sets.index(u)])
-        return cls(inputs, values, share, law=explanation.law, part=part)
+        note = dependence_note(explanation)
+        return cls(inputs, values, share, law=explanation.law, part=part, note=note)
 
     @property
     def drawn(self) -> NDArray[np.float64]:
@@ -166,11 +172,12 @@ class ComponentDisplay:
         curve = len(self.inputs) == 1
         ax = one_axes(ax, 4.8 if curve else 5.2, 3.6 if curve else 4.2)
         self.draw(ax, limits)
-        note = "Grey: where the rows of the fit lie."
-        if not curve:
-            note = "Ticks inside cut the rows of the fit into 32 equal parts."
-        if curve or not all(seen.discrete for seen in self.inputs):
-            write_note(ax, note)
+        rows = ""
+        if curve:
+            rows = "Grey: where the rows of the fit lie."
+        elif not all(seen.discrete for seen in self.inputs):
+            rows = "Ticks inside cut the rows of the fit into 32 equal parts."
+        write_note(ax, " ".join(filter(None, [rows, self.note])))
         return self
 
     def draw(self, ax: Any, limits: tuple[float, float] | None) -> None:

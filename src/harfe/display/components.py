@@ -112,6 +112,8 @@ class ComponentsDisplay:
         if ax is None:
             share = sum(display.share for display in self.displays)
             title = f"{n} of {self.n_components} components, {percent(share)} of the variance"
+            if note := self.displays[0].note:
+                title += f"\n{note}"
             self.figure_.suptitle(title, x=0.01, ha="left", fontsize="medium")
         return self
 

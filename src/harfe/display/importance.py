@@ -12,11 +12,12 @@ from harfe.display._drawing import (
     BLUE,
     INK,
     LIGHT_BLUE,
-    LIGHT_GREY,
+    MID_GREY,
     NOTHING,
     VERMILLION,
     check_fitted,
     check_most,
+    dependence_note,
     joined,
     legend_above,
     one_axes,
@@ -33,12 +34,12 @@ from harfe.table import Table
 KINDS = ("components", "terms")
 MEASURES = ("total", "second_order")
 
-# Colour and hatch of what has one, two, three or more variables.
+# Colour, hatch and its colour of what has no, one, two, three or more variables.
 _ORDERS = (
-    (LIGHT_GREY, "", "no variable"),
-    (BLUE, "", "one variable"),
-    (VERMILLION, "////", "two"),
-    (LIGHT_BLUE, "....", "three or more"),
+    (MID_GREY, "", INK, "none"),
+    (BLUE, "", INK, "one variable"),
+    (VERMILLION, "////", "white", "two"),
+    (LIGHT_BLUE, "....", INK, "three or more"),
 )
 
 # Letters of the name of a component.
@@ -170,11 +171,11 @@ class TermImportanceDisplay:
             100 * share,
             height=0.74,
             color=[_ORDERS[order][0] for order in orders],
-            edgecolor=INK,
-            linewidth=0.5,
+            linewidth=0,
         )
         for bar, order in zip(self.bars_, orders, strict=True):
-            bar.set_hatch(_ORDERS[order][1])
+            # The edge has the colour of the hatch.
+            bar.set(hatch=_ORDERS[order][1], edgecolor=_ORDERS[order][2])
         ax.set_yticks(np.arange(n), names)
         ax.tick_params(axis="y", length=0)
         labels = ax.bar_label(self.bars_, [percent(s) for s in share], padding=3)
@@ -211,9 +212,9 @@ class TermImportanceDisplay:
                     Patch(
                         facecolor=_ORDERS[order][0],
                         hatch=_ORDERS[order][1],
-                        edgecolor=INK,
-                        linewidth=0.5,
-                        label=_ORDERS[order][2],
+                        edgecolor=_ORDERS[order][2],
+                        linewidth=0,
+                        label=_ORDERS[order][3],
                     )
                     for order in present
                 ],
@@ -382,13 +383,3 @@ class InteractionDisplay:
                 "share": share[order],
             }
         )
-
-
-def dependence_note(explanation: Explanation) -> str:
-    """What to mind where the inputs depend on each other, in few words."""
-    if not explanation.dependence:
-        return ""
-    return (
-        "Inputs depend on each other: shares of independent inputs may mislead, "
-        "see explain().notes."
-    )

@@ -16,6 +16,7 @@ from harfe.display._drawing import (
     VERMILLION,
     check_fitted,
     check_most,
+    dependence_note,
     one_axes,
     part_of,
     real_part,
@@ -49,6 +50,8 @@ class WaterfallDisplay:
         Inputs of this row that lie outside the range seen in training.
     label : str, default="prediction"
         Of the axis.
+    note : str, default=""
+        What to mind, below the figure.
 
     Attributes
     ----------
@@ -69,6 +72,7 @@ class WaterfallDisplay:
         values: ArrayLike | None = None,
         outside: Sequence[str] = (),
         label: str = "prediction",
+        note: str = "",
     ) -> None:
         self.names = tuple(names)
         self.contributions = np.asarray(contributions, dtype=float)
@@ -78,6 +82,7 @@ class WaterfallDisplay:
         self.values = None if values is None else np.asarray(values, dtype=float)
         self.outside = tuple(outside)
         self.label = label
+        self.note = note
 
     @classmethod
     def from_estimator(
@@ -119,6 +124,8 @@ class WaterfallDisplay:
             "components": (local.baseline, local.component_names, local.components),
             "terms": (local.intercept, local.term_names, local.terms),
         }[by]
+        # Raw terms are the same under any law of the inputs.
+        note = "" if by == "terms" else dependence_note(model.explain(law=law, target=target))
         outside = np.flatnonzero(local.outside_inputs[0])
         real = [real_part(np.asarray(value), part) for value in (added[0], start)]
         return cls(
@@ -130,6 +137,7 @@ class WaterfallDisplay:
             values=np.asarray(one, dtype=float)[0] if by == "variables" else None,
             outside=[local.variable_names[k] for k in outside],
             label=part_of("prediction", local.prediction, part),
+            note=note,
         )
 
     def plot(self, ax: Any = None, *, most: int = 10) -> WaterfallDisplay:
@@ -161,12 +169,11 @@ class WaterfallDisplay:
             left=begins,
             height=0.66,
             color=np.where(steps >= 0, VERMILLION, BLUE).tolist(),
-            edgecolor=INK,
-            linewidth=0.5,
+            linewidth=0,
             zorder=2,
         )
         for bar, step in zip(self.bars_, steps, strict=True):
-            bar.set_hatch("" if step >= 0 else "////")
+            bar.set(hatch="" if step >= 0 else "////", edgecolor="white")
         # Each step begins where the one above it ended.
         levels = np.concatenate([[self.start], ends])
         ax.vlines(
@@ -179,9 +186,11 @@ class WaterfallDisplay:
         ax.set_yticks(np.arange(n + 2), [first, *names, "prediction"])
         ax.tick_params(axis="y", length=0)
         ax.set(ylim=(n + 1.6, -0.6), xlabel=self.label)
+        outside = ""
         if self.outside:
             listed = ", ".join(shorten(self.outside[:5])) + (" ..." if self.outside[5:] else "")
-            write_note(ax, f"Outside the range seen in training: {listed}.")
+            outside = f"Outside the range seen in training: {listed}."
+        write_note(ax, " ".join(filter(None, [outside, self.note])))
         return self
 
     def _steps(self, most: int) -> tuple[list[str], Any]:
