@@ -91,6 +91,14 @@ def test_shares_of_a_law_that_was_given():
     assert variables["learned_scale"].tolist() == [1, 1, 1]
 
 
+def test_an_estimator_tells_of_the_law_it_was_given(friedman):
+    law = FeatureLaw(10, scale=(0.5,), variable_weights=(1.0,) * 5 + (0.0,) * 5)
+    variables = HARFERegressor(**SMALL, law=law).fit(friedman.X, friedman.y).explain().variables
+    np.testing.assert_allclose(variables["learned_usage"], [0.4] * 5 + [0] * 5)
+    assert variables["learned_scale"].tolist() == [0.5] * 10
+    assert variables["count"][5:].tolist() == variables["pool_share"][5:].tolist() == [0] * 5
+
+
 def test_the_tables_say_what_the_decomposition_says(model):
     told = model.explain()
     parts = anova(model.expansion_, model.inputs_.law)

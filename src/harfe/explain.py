@@ -72,7 +72,8 @@ class Explanation:
         A row per input: `variable`, `count` of the kept features that use it, its `share` of them,
         `pool_share` among all features that were drawn, `weighted_share` by the size of the
         coefficients, `mean_square_gradient` over the rows, and, if the law of the features was
-        learned, `learned_usage` and `learned_scale` under that law (otherwise NaN).
+        learned (or passed to the estimator), `learned_usage` and `learned_scale` under that law;
+        otherwise NaN.
     terms : Table
         A row per set of variables that kept features use: `term`, `variables`, `order`, `count`,
         `share`, `pool_share`, `weighted_share`, and the `variance` of the raw term under the law.
