@@ -39,8 +39,9 @@ NOTHING = 0.0005
 # Beyond this ratio of the largest to the smallest, an axis of errors is logarithmic.
 _WIDE = 8.0
 
-# Letters of the small print on an inch, about.
-_LETTERS_PER_INCH = 19
+# Letters on an inch of an axis, and of the small print, about.
+_LETTERS_PER_INCH = 12
+_SMALL_PER_INCH = 19
 
 
 def pyplot() -> Any:
@@ -57,14 +58,45 @@ def pyplot() -> Any:
 def one_axes(ax: Any, width: float, height: float) -> Any:
     """Return the axes that were given, or those of a new figure of this size in inches."""
     plt = pyplot()
+    check_axes(ax)
     if ax is None:
         _, ax = plt.subplots(figsize=(width, height), layout="constrained")
-    elif not hasattr(ax, "get_subplotspec"):
+    return ax
+
+
+def check_axes(ax: Any) -> None:
+    """Refuse what is neither axes nor None."""
+    if ax is not None and not hasattr(ax, "get_subplotspec"):
         raise TypeError(
             f"ax={type(ax).__name__} is no axes of matplotlib; pass one, e.g. "
             "figure, ax = plt.subplots(), or None"
         )
-    return ax
+
+
+def inches(ax: Any) -> tuple[float, float]:
+    """Width and height of axes, as far as they are known before the layout is."""
+    return float(ax.bbox.width / ax.figure.dpi), float(ax.bbox.height / ax.figure.dpi)
+
+
+def letters_along(length: float) -> int:
+    """How many letters of the usual size fit into so many inches."""
+    return max(int(_LETTERS_PER_INCH * length), 10)
+
+
+def room_for_names(ax: Any) -> int:
+    """Letters that names beside axes may have: in small axes that are given, fewer."""
+    if ax is None:
+        return NAME_LENGTH
+    return min(letters_along(0.45 * inches(ax)[0]), NAME_LENGTH)
+
+
+def name_rows(ax: Any, names: Sequence[str]) -> None:
+    """Write names beside rows 0, 1, ..., as small as they must be to stand apart."""
+    ax.set_yticks(range(len(names)), names)
+    points = 72 * inches(ax)[1] / max(len(names), 1)
+    ax.tick_params(axis="y", length=0)
+    for label in ax.get_yticklabels():
+        label.set_fontsize(min(label.get_fontsize(), max(0.85 * points, 3.0)))
 
 
 def several_axes(ax: Any, n: int, n_columns: int, width: float, height: float) -> NDArray[Any]:
@@ -140,9 +172,9 @@ def write_note(ax: Any, note: str) -> None:
         return
     # The layout is not known yet, but long names beside the axes will leave less room.
     longest = max((len(label.get_text()) for label in ax.get_yticklabels()), default=0)
-    width = ax.get_position().width * ax.figure.get_figwidth() - max(0.08 * longest - 0.6, 0.0)
+    width = inches(ax)[0] - max(0.08 * longest - 0.6, 0.0)
     ax.annotate(
-        textwrap.fill(note, max(int(_LETTERS_PER_INCH * width), 30)),
+        textwrap.fill(note, max(int(_SMALL_PER_INCH * width), 30)),
         xy=(0.0, 0.0),
         xycoords=("axes fraction", ax.xaxis.label),
         xytext=(0, -5),

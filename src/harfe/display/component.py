@@ -16,9 +16,12 @@ from harfe.display._drawing import (
     INK,
     LIGHT_GREY,
     MID_GREY,
+    NAME_LENGTH,
     check_fitted,
     dependence_note,
+    inches,
     joined,
+    letters_along,
     nearest,
     one_axes,
     part_of,
@@ -209,7 +212,7 @@ class ComponentDisplay:
         bottom = low - margin - _DENSITY_HEIGHT * (high - low) / (1 - _DENSITY_HEIGHT)
         ax.set_ylim(bottom, high + margin)
         self._draw_density(ax, seen)
-        ax.set_xlabel(shorten([seen.name])[0])
+        ax.set_xlabel(_label(seen.name, inches(ax)[0]))
         ax.set_ylabel(part_of("effect", self.values, self.part))
 
     @staticmethod
@@ -251,7 +254,8 @@ class ComponentDisplay:
         if not (first.discrete or second.discrete) and np.ptp(effect) > 0:
             self._draw_contours(ax, highest)
         self._draw_quantiles(ax)
-        ax.set(xlabel=shorten([first.name])[0], ylabel=shorten([second.name])[0])
+        width, height = inches(ax)
+        ax.set(xlabel=_label(first.name, width), ylabel=_label(second.name, height))
 
     def _draw_contours(self, ax: Any, highest: float) -> None:
         from matplotlib.ticker import MaxNLocator
@@ -292,6 +296,11 @@ class ComponentDisplay:
             effect += "_"
         columns = dict(zip(self.variables, points.T, strict=True))
         return Table({**columns, effect: self.values.ravel()})
+
+
+def _label(name: str, length: float) -> str:
+    """A name that fits along an axis of so many inches."""
+    return shorten([name], min(letters_along(length), NAME_LENGTH))[0]
 
 
 def model_anova(model: Any, law: Any, target: int) -> Anova:

@@ -11,11 +11,16 @@ from harfe.display._drawing import (
     BLUE,
     INK,
     LIGHT_BLUE,
+    check_axes,
     check_fitted,
     check_most,
+    inches,
     legend_above,
+    letters_along,
+    name_rows,
     one_axes,
     percent,
+    room_for_names,
     set_title,
     shorten,
     tidy,
@@ -25,8 +30,8 @@ from harfe.explain import Explanation
 from harfe.explain_tables import variables_table
 from harfe.table import Table
 
-# Letters that fit side by side below a figure of the usual width; with more, bars lie.
-_LETTERS_IN_A_ROW = 84
+# Inches of the axes of a figure of our own; names that do not fit below make the bars lie.
+_WIDTH = 6.2
 
 
 class VariableHistogramDisplay:
@@ -126,9 +131,11 @@ class VariableHistogramDisplay:
         self
         """
         shown = np.sort(np.argsort(-self.share, kind="stable")[: check_most(most)])
-        names = shorten([self.variables[k] for k in shown])
-        upright = sum(len(name) + 1 for name in names) <= _LETTERS_IN_A_ROW
+        check_axes(ax)
+        names = shorten([self.variables[k] for k in shown], room_for_names(ax))
         n = len(shown)
+        width = _WIDTH if ax is None else inches(ax)[0]
+        upright = sum(len(name) + 1 for name in names) <= 1.13 * letters_along(width)
         height = 3.4 if upright else 1.4 + 0.24 * max(n, 3)
         ax = self.ax_ = one_axes(ax, 6.8, height)
         self.figure_ = ax.figure
@@ -151,13 +158,12 @@ class VariableHistogramDisplay:
         else:
             self.bars_ = ax.barh(place, share, height=0.76, **style)
             marks = ax.vlines(drawn, place - 0.46, place + 0.46, **line)
-            ax.set_yticks(place, names)
             ax.set(xlabel=label, ylim=(n - 0.3, -0.7))
         tidy(ax)
         if upright:
             ax.tick_params(axis="x", length=0)
         else:
-            ax.tick_params(axis="y", length=0)
+            name_rows(ax, names)
         self._explain_colours(ax, marks, often)
         if self.n_kept is not None and self.n_drawn is not None:
             set_title(ax, f"{self.n_kept} features kept of {self.n_drawn} drawn", above_legend=True)

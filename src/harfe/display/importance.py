@@ -15,13 +15,18 @@ from harfe.display._drawing import (
     MID_GREY,
     NOTHING,
     VERMILLION,
+    check_axes,
     check_fitted,
     check_most,
     dependence_note,
+    inches,
     joined,
     legend_above,
+    letters_along,
+    name_rows,
     one_axes,
     percent,
+    room_for_names,
     say_empty,
     set_title,
     shorten,
@@ -41,9 +46,6 @@ _ORDERS = (
     (VERMILLION, "////", "white", "two"),
     (LIGHT_BLUE, "....", INK, "three or more"),
 )
-
-# Letters of the name of a component.
-_PAIR_LENGTH = 44
 
 # Rows and columns of a matrix at least, where there are as many.
 _SMALLEST_MATRIX = 5
@@ -150,7 +152,9 @@ class TermImportanceDisplay:
         self
         """
         shown, left = self._leading(check_most(most))
-        names = [joined(self.variables[k], _PAIR_LENGTH) for k in shown]
+        check_axes(ax)
+        # A pair has room for more than a name.
+        names = [joined(self.variables[k], int(1.4 * room_for_names(ax))) for k in shown]
         share = self.share[shown]
         orders = [min(len(self.variables[k]), 3) for k in shown]
         if len(left) and self.kind == "components":
@@ -176,8 +180,7 @@ class TermImportanceDisplay:
         for bar, order in zip(self.bars_, orders, strict=True):
             # The edge has the colour of the hatch.
             bar.set(hatch=_ORDERS[order][1], edgecolor=_ORDERS[order][2])
-        ax.set_yticks(np.arange(n), names)
-        ax.tick_params(axis="y", length=0)
+        name_rows(ax, names)
         labels = ax.bar_label(self.bars_, [percent(s) for s in share], padding=3)
         for label in labels:
             label.set(fontsize="x-small", color=INK)
@@ -317,9 +320,12 @@ class InteractionDisplay:
         shown, left = self._leading(check_most(most))
         n = len(shown)
         side = min(0.45 * max(n - 1, 5), 6.3)
-        names = shorten([self.variables[k] for k in shown])
-        upright = n * max(map(len, names), default=0) * _LETTER_WIDTH <= side
-        longest = _LETTER_WIDTH * max(map(len, names), default=0)
+        check_axes(ax)
+        names = shorten([self.variables[k] for k in shown], room_for_names(ax))
+        letters = max(map(len, names), default=0)
+        width = side if ax is None else inches(ax)[0]
+        upright = n * (letters + 1) <= letters_along(width)
+        longest = _LETTER_WIDTH * letters
         ax = self.ax_ = one_axes(ax, side + 1.6 + longest, side + 1.2 + (0 if upright else longest))
         self.figure_ = ax.figure
         tidy(ax)
@@ -332,7 +338,7 @@ class InteractionDisplay:
         lower = np.ma.masked_invalid(np.where(np.tri(n, k=-1) > 0, percents, np.nan)[1:, :-1])
         highest = max(lower.max(), 100 * _FAINT)
         self.image_ = ax.imshow(lower, cmap="Blues", vmin=0, vmax=highest, aspect="auto")
-        ax.set_yticks(range(n - 1), names[1:])
+        name_rows(ax, names[1:])
         ax.set_xticks(range(n - 1), names[:-1], rotation=0 if upright else 90)
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)

@@ -14,18 +14,25 @@ from harfe.display._drawing import (
     GREY,
     INK,
     VERMILLION,
+    check_axes,
     check_fitted,
     check_most,
     dependence_note,
+    inches,
+    name_rows,
     one_axes,
     part_of,
     real_part,
+    room_for_names,
     shorten,
     tidy,
     write_note,
 )
 from harfe.local import VIEWS
 from harfe.table import Table
+
+# Inches that a number beside a bar takes, about.
+_NUMBER_WIDTH = 0.6
 
 # Steps below this share of all steps are not worth a bar.
 _SMALL = 0.005
@@ -155,7 +162,8 @@ class WaterfallDisplay:
         -------
         self
         """
-        names, steps = self._steps(check_most(most))
+        check_axes(ax)
+        names, steps = self._steps(check_most(most), room_for_names(ax))
         n = len(steps)
         ends = self.start + np.cumsum(steps)
         begins = ends - steps
@@ -183,8 +191,7 @@ class WaterfallDisplay:
         for value, height in ((self.start, 0), (self.prediction, n + 1)):
             ax.plot(value, height, marker="D", color=INK, markersize=6, zorder=3)
         self._write_numbers(ax, steps, begins, ends)
-        ax.set_yticks(np.arange(n + 2), [first, *names, "prediction"])
-        ax.tick_params(axis="y", length=0)
+        name_rows(ax, [first, *names, "prediction"])
         ax.set(ylim=(n + 1.6, -0.6), xlabel=self.label)
         outside = ""
         if self.outside:
@@ -193,7 +200,7 @@ class WaterfallDisplay:
         write_note(ax, " ".join(filter(None, [outside, self.note])))
         return self
 
-    def _steps(self, most: int) -> tuple[list[str], Any]:
+    def _steps(self, most: int, letters: int) -> tuple[list[str], Any]:
         """Names and sizes of the steps: the largest, and what the others come to together."""
         order = np.argsort(-np.abs(self.contributions), kind="stable")
         size = np.abs(self.contributions[order])
@@ -202,7 +209,7 @@ class WaterfallDisplay:
         # One that is left alone takes no more room than the word for it.
         number += len(order) == number + 1
         shown, left = order[:number], order[number:]
-        names = shorten([self.names[k] for k in shown])
+        names = shorten([self.names[k] for k in shown], letters)
         if self.values is not None:
             pairs = zip(names, self.values[shown], strict=True)
             names = [f"{name} = {_number(value, '.4g')}" for name, value in pairs]
@@ -216,7 +223,8 @@ class WaterfallDisplay:
         """Beside every bar, on the side where it grows, and beside both ends."""
         everything = np.concatenate([begins, ends, [self.start, self.prediction]])
         low, high = float(everything.min()), float(everything.max())
-        room = 0.16 * (high - low) or 1.0
+        width = inches(ax)[0]
+        room = (high - low) * _NUMBER_WIDTH / max(width - 2 * _NUMBER_WIDTH, 0.5) or 1.0
         ax.set_xlim(low - room, high + room)
         style = {"textcoords": "offset points", "va": "center", "fontsize": "x-small", "color": INK}
         for k, (step, end) in enumerate(zip(steps, ends, strict=True)):
