@@ -9,7 +9,8 @@ from harfe.display.component import ComponentDisplay
 from harfe.display.components import ComponentsDisplay
 from harfe.display.convergence import ConvergenceDisplay
 from harfe.display.histogram import VariableHistogramDisplay
-from harfe.display.importance import InteractionDisplay, TermImportanceDisplay
+from harfe.display.importance import TermImportanceDisplay
+from harfe.display.interactions import InteractionDisplay
 from harfe.display.parity import ParityDisplay
 from harfe.display.sparsity_path import SparsityPathDisplay
 from harfe.display.waterfall import WaterfallDisplay

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.anova import Anova, anova
-from harfe.arguments import is_whole
+from harfe.anova import Anova
 from harfe.display._drawing import (
     BLUE,
     GREY,
@@ -22,7 +21,6 @@ from harfe.display._drawing import (
     inches,
     joined,
     letters_along,
-    nearest,
     one_axes,
     part_of,
     percent,
@@ -33,10 +31,11 @@ from harfe.display._drawing import (
     write_note,
 )
 from harfe.display._seen import SeenInput
-from harfe.explain import Explanation, resolve_law
+from harfe.display._which import model_anova, resolve_component
+from harfe.explain import Explanation
 from harfe.partial import grid_points
 from harfe.table import Table
-from harfe.terms import IndexSet, name_of
+from harfe.terms import IndexSet
 
 # Points along an axis of a curve and of a map.
 _CURVE, _MAP = 200, 60
@@ -301,51 +300,3 @@ class ComponentDisplay:
 def _label(name: str, length: float) -> str:
     """A name that fits along an axis of so many inches."""
     return shorten([name], min(letters_along(length), NAME_LENGTH))[0]
-
-
-def model_anova(model: Any, law: Any, target: int) -> Anova:
-    """Take the function of a fitted model apart, for its components as functions."""
-    input_law = resolve_law(law, model.inputs_, model.expansion_)
-    return anova(model.expansion_, input_law, target)
-
-
-def resolve_component(
-    component: Any, columns: tuple[str, ...], explanation: Explanation
-) -> IndexSet:
-    """Variables of a component that is given by their names or numbers, or by its own name."""
-    table = explanation.components
-    names = table.columns["component"]
-    if isinstance(component, str) and component in names:
-        given: Any = table.columns["variables"][names.index(component)]
-    else:
-        given = component
-        if isinstance(given, str) and given not in columns and " : " in given:
-            given = given.split(" : ")
-        if isinstance(given, str) or is_whole(given):
-            given = [given]
-    u = tuple(sorted({_place(variable, component, columns) for variable in given}))
-    if len(u) > 2:
-        raise ValueError(
-            f"component={component!r} has {len(u)} variables, which no map can show; draw those of "
-            f"one or two, e.g. component={name_of(u[:2], columns)!r}"
-        )
-    if name_of(u, columns) not in names:
-        drawable = [n for n, q in zip(names, table.columns["order"], strict=True) if q <= 2]
-        instead = (
-            f"the largest are {', '.join(map(repr, drawable[:3]))}"
-            if drawable
-            else ("it has none, since it is constant")
-        )
-        raise ValueError(f"component={component!r} is not part of the fitted function; {instead}")
-    return u
-
-
-def _place(variable: Any, component: Any, columns: tuple[str, ...]) -> int:
-    if isinstance(variable, str) and variable in columns:
-        return columns.index(variable)
-    if is_whole(variable) and 0 <= variable < len(columns):
-        return int(variable)
-    raise ValueError(
-        f"component={component!r}: {variable!r} is no input; the nearest names are "
-        f"{nearest(variable, columns)}, and numbers go from 0 to {len(columns) - 1}"
-    )

@@ -17,7 +17,8 @@ from harfe.display._drawing import (
     several_axes,
     tidy,
 )
-from harfe.display.component import ComponentDisplay, model_anova, resolve_component
+from harfe.display._which import model_anova, resolve_component
+from harfe.display.component import ComponentDisplay
 from harfe.table import Table
 
 
