@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from harfe.anova import Anova, anova
@@ -29,7 +30,7 @@ def resolve_component(
         given = component
         if isinstance(given, str) and given not in columns and " : " in given:
             given = given.split(" : ")
-        if isinstance(given, str) or is_whole(given):
+        if isinstance(given, str) or not isinstance(given, Iterable):
             given = [given]
     u = tuple(sorted({_place(variable, component, columns) for variable in given}))
     if len(u) > 2:
@@ -39,11 +40,9 @@ def resolve_component(
         )
     if name_of(u, columns) not in names:
         drawable = [n for n, q in zip(names, table.columns["order"], strict=True) if q <= 2]
-        instead = (
-            f"the largest are {', '.join(map(repr, drawable[:3]))}"
-            if drawable
-            else ("it has none, since it is constant")
-        )
+        instead = "it has none, since it is constant"
+        if drawable:
+            instead = f"the largest are {', '.join(map(repr, drawable[:3]))}"
         raise ValueError(f"component={component!r} is not part of the fitted function; {instead}")
     return u
 

@@ -9,12 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from harfe.arguments import check_choice
 from harfe.display._drawing import (
-    BLUE,
     INK,
-    LIGHT_BLUE,
-    MID_GREY,
     NOTHING,
-    VERMILLION,
     check_axes,
     check_fitted,
     check_most,
@@ -35,14 +31,6 @@ from harfe.explain import Explanation
 from harfe.table import Table
 
 MEASURES = ("total", "second_order")
-
-# Colour, hatch and its colour of what has no, one, two, three or more variables.
-_ORDERS = (
-    (MID_GREY, "", INK, "none"),
-    (BLUE, "", INK, "one variable"),
-    (VERMILLION, "////", "white", "two"),
-    (LIGHT_BLUE, "....", INK, "three or more"),
-)
 
 # Rows and columns of a matrix at least, where there are as many.
 _SMALLEST_MATRIX = 5
