@@ -47,8 +47,8 @@ _PARTS = ("variables", "terms", "interactions", "sobol", "components")
 
 _LAW_TEXTS = {
     "independent": "independent inputs with the marginals of the rows",
-    "uniform": "independent inputs, uniform on their ranges",
-    "normal": "independent inputs, normal with the means and deviations of the rows",
+    "uniform": "independent, uniform inputs",
+    "normal": "independent, normal inputs",
 }
 
 
