@@ -290,3 +290,8 @@ def dependence_note(explanation: Explanation) -> str:
         "Inputs depend on each other: what takes them as independent may mislead, see "
         "explain().notes."
     )
+
+
+def under(law: str) -> str:
+    """Addition to a label where the law of the inputs is not that of the rows."""
+    return "" if law == "independent" else f", inputs {law}"

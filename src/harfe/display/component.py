@@ -28,6 +28,7 @@ from harfe.display._drawing import (
     set_title,
     shorten,
     tidy,
+    under,
     write_note,
 )
 from harfe.display._seen import SeenInput
@@ -193,7 +194,7 @@ class ComponentDisplay:
             self._plot_map(ax, limits)
         name = joined(self.variables)
         # The axes have the names, too: where they are long that is enough.
-        share = f"{percent(self.share)} of the variance"
+        share = f"{percent(self.share)} of the variance{under(self.law)}"
         set_title(ax, share if len(name) > _TITLE_LENGTH else f"{name}: {share}")
 
     def _plot_curve(self, ax: Any, limits: tuple[float, float] | None) -> None:

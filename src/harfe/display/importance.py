@@ -28,21 +28,13 @@ from harfe.display._drawing import (
     say_empty,
     set_title,
     tidy,
+    under,
     write_note,
 )
 from harfe.explain import Explanation
 from harfe.table import Table
 
 KINDS = ("components", "terms")
-MEASURES = ("total", "second_order")
-
-# Colour, hatch and its colour of what has no, one, two, three or more variables.
-_ORDERS = (
-    (MID_GREY, "", INK, "none"),
-    (BLUE, "", INK, "one variable"),
-    (VERMILLION, "////", "white", "two"),
-    (LIGHT_BLUE, "....", INK, "three or more"),
-)
 
 # Colour, hatch and its colour of what has no, one, two, three or more variables.
 _ORDERS = (
@@ -161,7 +153,7 @@ class TermImportanceDisplay:
         ax = self.ax_ = one_axes(ax, 6.8, 1.3 + 0.26 * max(n, 3))
         self.figure_ = ax.figure
         tidy(ax)
-        ax.set_xlabel("share of the variance (%)")
+        ax.set_xlabel(f"share of the variance{under(self.law)} (%)")
         if not np.any(self.share > 0):
             self.bars_ = ax.barh([], [])
             say_empty(ax, "The fitted function is constant.")

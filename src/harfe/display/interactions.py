@@ -25,6 +25,7 @@ from harfe.display._drawing import (
     set_title,
     shorten,
     tidy,
+    under,
     write_note,
 )
 from harfe.explain import Explanation
@@ -53,6 +54,8 @@ class InteractionDisplay:
         Symmetric; NaN where two variables never meet in a feature.
     measure : {"total", "second_order"}, default="total"
         All components that hold both variables, or the component of the pair alone.
+    law : str, default="independent"
+        Law of the inputs that variances are taken under.
     note : str, default=""
         What to mind, below the figure.
 
@@ -65,11 +68,18 @@ class InteractionDisplay:
     """
 
     def __init__(
-        self, variables: Any, strength: ArrayLike, *, measure: str = "total", note: str = ""
+        self,
+        variables: Any,
+        strength: ArrayLike,
+        *,
+        measure: str = "total",
+        law: str = "independent",
+        note: str = "",
     ) -> None:
         self.variables = tuple(variables)
         self.strength = np.asarray(strength, dtype=float)
         self.measure = measure
+        self.law = law
         self.note = note
 
     @classmethod
@@ -109,7 +119,7 @@ class InteractionDisplay:
             i, j = place[one], place[other]
             strength[i, j] = strength[j, i] = share
         note = dependence_note(explanation)
-        return cls(variables, strength, measure=measure, note=note)
+        return cls(variables, strength, measure=measure, law=explanation.law, note=note)
 
     def plot(self, ax: Any = None, *, most: int = 15) -> InteractionDisplay:
         """Draw the pairs of the variables that interact most, the strongest first.
@@ -152,7 +162,7 @@ class InteractionDisplay:
         ax.spines[:].set_visible(False)
         self._write_numbers(ax, lower, highest)
         bar = ax.figure.colorbar(self.image_, ax=ax, shrink=0.75, pad=0.02)
-        bar.set_label("share of the variance (%)", fontsize="small")
+        bar.set_label(f"share of the variance{under(self.law)} (%)", fontsize="small")
         bar.ax.tick_params(labelsize="small")
         bar.outline.set_visible(False)
         words = {
