@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from harfe.estimator import HARFERegressor
     from harfe.expansion import Expansion
+    from harfe.explain import Explanation
     from harfe.features import SparseRandomFeatures
+    from harfe.input_law import InputLaw
     from harfe.law import FeatureLaw
     from harfe.learn import learn_law
     from harfe.learning import LearnedLaw
@@ -25,9 +27,11 @@ __version__ = version("harfe")
 
 _HOME = {
     "Expansion": "expansion",
+    "Explanation": "explain",
     "FeatureLaw": "law",
     "HARFERegressor": "estimator",
     "HARFERegressorCV": "selection",
+    "InputLaw": "input_law",
     "LearnedLaw": "learning",
     "PursuitResult": "pursuit",
     "SparseRandomFeatures": "features",
@@ -37,13 +41,15 @@ _HOME = {
     "learn_law": "learn",
     "sparsity_path": "path",
 }
-_MODULES = ("datasets", "metrics")
+_MODULES = ("datasets", "display", "metrics")
 
 __all__ = [
     "Expansion",
+    "Explanation",
     "FeatureLaw",
     "HARFERegressor",
     "HARFERegressorCV",
+    "InputLaw",
     "LearnedLaw",
     "PursuitResult",
     "SparseRandomFeatures",
