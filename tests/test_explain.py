@@ -506,3 +506,13 @@ def test_an_unfitted_model_says_so():
     ):
         with pytest.raises(NotFittedError):
             call(HARFERegressor())
+
+
+def test_a_fit_of_three_rows_asks_for_them():
+    X = np.array([[0.0], [1.0], [2.0]])
+    model = HARFERegressor(20, 2, random_state=0).fit(X, [0.0, 1.0, 3.0])
+    with pytest.warns(UserWarning, match="too few rows"):
+        explanation = model.explain()
+    assert np.isinf(explanation.variance_ratio)
+    assert explanation.to_dict()["variance_ratio"] is None
+    assert model.explain(X).sobol["total"].tolist() == pytest.approx([1.0])

@@ -57,6 +57,7 @@ __all__ = [
     "StopReason",
     "__version__",
     "datasets",
+    "display",
     "hard_ridge_pursuit",
     "learn_law",
     "metrics",

@@ -228,7 +228,12 @@ def _ratio(joint: float, independent: float, mean: float) -> float:
 def _dependence(parts: Anova, kept: KeptInputs, ratio: float) -> tuple[str, ...]:
     """In which ways dependent inputs make indices of independent ones mislead."""
     notes = []
-    if ratio < 1 / _LARGEST_RATIO or ratio > _LARGEST_RATIO:
+    if np.isinf(ratio):
+        notes.append(
+            "too few rows: what was kept of the inputs does not vary, though the function does over "
+            "the rows; pass X for indices"
+        )
+    elif ratio < 1 / _LARGEST_RATIO or ratio > _LARGEST_RATIO:
         notes.append(
             f"the function's variance over the rows is {ratio:.2g} times that under independent "
             "inputs: its inputs depend on each other, and indices that take them as independent "
