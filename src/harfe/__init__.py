@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from harfe.estimator import HARFERegressor
     from harfe.expansion import Expansion
+    from harfe.explain import Explanation
     from harfe.features import SparseRandomFeatures
+    from harfe.input_law import InputLaw
     from harfe.law import FeatureLaw
     from harfe.learn import learn_law
     from harfe.learning import LearnedLaw
@@ -25,9 +27,11 @@ __version__ = version("harfe")
 
 _HOME = {
     "Expansion": "expansion",
+    "Explanation": "explain",
     "FeatureLaw": "law",
     "HARFERegressor": "estimator",
     "HARFERegressorCV": "selection",
+    "InputLaw": "input_law",
     "LearnedLaw": "learning",
     "PursuitResult": "pursuit",
     "SparseRandomFeatures": "features",
@@ -41,9 +45,11 @@ _MODULES = ("datasets", "metrics")
 
 __all__ = [
     "Expansion",
+    "Explanation",
     "FeatureLaw",
     "HARFERegressor",
     "HARFERegressorCV",
+    "InputLaw",
     "LearnedLaw",
     "PursuitResult",
     "SparseRandomFeatures",

@@ -15,12 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from harfe.arguments import is_number
 from harfe.checks import check_inputs, check_targets, check_weights
 from harfe.expansion import Expansion, sensitivities
+from harfe.explainable import Explainable
+from harfe.kept_inputs import KeptInputs
 from harfe.pursuit import StopReason
 from harfe.recipe import Fit, Recipe
+from harfe.term_methods import TermMethods
 from harfe.uncertainty import Uncertainty
 
 
-class ExpansionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class ExpansionRegressor(Explainable, TermMethods, MultiOutputMixin, RegressorMixin, BaseEstimator):
     """What every estimator of this package can do once it is fitted."""
 
     expansion_: Expansion
@@ -105,6 +108,7 @@ class ExpansionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.stop_reason_ = fit.result.reason
         clipped = fit.bounds.clip(X)
         self.feature_importances_ = sensitivities(fit.expansion, clipped, weights)
+        self.inputs_ = KeptInputs.of(fit.expansion, X, weights)
         if fit.result.reason is StopReason.MAX_ITER:
             warnings.warn(fit.result.reason.value, ConvergenceWarning, stacklevel=3)
 

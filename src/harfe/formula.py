@@ -1,0 +1,304 @@
+"""The fitted function as a formula: text, LaTeX, or a sympy expression.
+
+    f(x) = intercept + Σ_j c_j φ(<x, w_j> + b_j), the largest |c_j| first.
+
+Text and LaTeX are for reading and carry as many digits as asked for; with 17 the text is the
+function to rounding. Real parts are written out: Re c·exp(iz) = |c|·cos(z + arg c).
+"""
+
+from __future__ import annotations
+
+import cmath
+import keyword
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from harfe.arguments import check_choice, check_count, is_whole
+from harfe.expansion import Expansion
+
+KINDS = ("text", "latex", "sympy")
+
+_PERIODIC = ("sin", "cos", "exp")
+
+# Words of the formula itself, and those in the code that sympy makes of an expression.
+_TEXT_WORDS = {"sin", "cos", "tanh", "sigmoid", "relu", "exp", "clip", "minimum", "maximum"}
+_SYMPY_WORDS = {"sin", "cos", "tanh", "exp", "reduce", "minimum", "maximum", "Min", "Max"}
+
+# Powers of ten between which numbers are written out.
+_PLAIN = range(-4, 6)
+
+# What stands for itself neither in LaTeX nor in matplotlib, and what both know in its place.
+_LATEX_ESCAPES = {c: f"\\{c}" for c in "_%#$&{}"}
+_LATEX_SYMBOLS = {"\\": r"\backslash", "^": r"\wedge", "~": r"\sim"}
+
+
+def formula(expansion: Expansion, kind: str = "text", precision: int = 3, target: int = 0) -> Any:
+    """Write down a fitted function.
+
+    Parameters
+    ----------
+    expansion : Expansion
+    kind : {"text", "latex", "sympy"}, default="text"
+        Text such as ``y = 0.52 + 1.3*sin(0.31*age - 1.2*bmi + 0.5)``, in which names that are no
+        identifiers stand in backquotes; LaTeX for a formula, without dollar signs; or a
+        sympy.Expr with every digit, its symbols those of :func:`input_symbols`.
+    precision : int, default=3
+        Significant digits of text and LaTeX.
+    target : int, default=0
+        Which target.
+
+    Returns
+    -------
+    str or sympy.Expr
+    """
+    check_choice("kind", kind, KINDS)
+    check_count("precision", precision, 3)
+    n_targets = len(expansion.coef)
+    if not is_whole(target) or not 0 <= target < n_targets:
+        raise ValueError(
+            f"target={target!r} must be a whole number from 0 to {n_targets - 1}, as the model has "
+            f"{n_targets} target{'s' if n_targets > 1 else ''}; e.g. target=0"
+        )
+    if kind == "sympy":
+        return _as_sympy(expansion, int(target))
+    style = (_text if kind == "text" else _latex)(int(precision))
+    return f"{style.left(_left(expansion, int(target)))} = {_sum(expansion, int(target), style)}"
+
+
+def input_symbols(expansion: Expansion) -> tuple[Any, ...]:
+    """Symbols of the inputs, in their order, as in the sympy expression.
+
+    They are named as the columns, where that is an identifier: other characters become ``_``, words
+    of Python and names of functions get one more ``_``, names that agree then are numbered.
+    ``sympy.lambdify(input_symbols(expansion), formula(expansion, "sympy"))(*X.T)`` predicts.
+    """
+    sympy = _sympy()
+    names: list[str] = []
+    for column in expansion.columns:
+        name = _identifier(column)
+        tries = [name, *(f"{name}_{k}" for k in range(2, len(expansion.columns) + 2))]
+        names.append(next(name for name in tries if name not in names))
+    return tuple(sympy.Symbol(name) for name in names)
+
+
+@dataclass(frozen=True)
+class _Addend:
+    """c·φ(Σ w_k x_k + b)."""
+
+    coef: Any
+    activation: str
+    weights: tuple[tuple[int, float], ...]
+    phase: float
+
+
+def _addends(expansion: Expansion, target: int) -> list[_Addend]:
+    """Features with a coefficient, the largest first; real ones where the output is real."""
+    features, coefs = expansion.features, expansion.coef[target]
+    addends = []
+    for j in np.argsort(-np.abs(coefs), kind="stable"):
+        c, activation, phase = coefs[j].item(), features.activation, float(features.phases[j])
+        if c == 0:
+            continue
+        if not expansion.complex_output:
+            if activation == "exp":
+                activation, phase, c = "cos", phase + cmath.phase(c), abs(c)
+            c = c.real
+        weights = tuple(
+            (int(k), float(w))
+            for k, w in zip(features.indices[j], features.values[j], strict=True)
+            if k >= 0 and w != 0
+        )
+        addends.append(_Addend(c, activation, weights, phase))
+    return addends
+
+
+@dataclass(frozen=True)
+class _Style:
+    """How numbers, names, products and functions are written."""
+
+    number: Callable[[float], str]
+    name: Callable[[str], str]
+    left: Callable[[str], str]
+    times: str
+    imaginary: str
+    call: Callable[[str, str], str]
+    clip: Callable[[str, str | None, str | None], str]
+
+
+def _sum(expansion: Expansion, target: int, style: _Style) -> str:
+    intercept = expansion.intercept[target].item()
+    inputs = [_input(expansion, k, style) for k in range(len(expansion.columns))]
+    parts = [(intercept, "")] if intercept != 0 else []
+    for addend in _addends(expansion, target):
+        phase = addend.phase
+        if addend.activation in _PERIODIC and abs(phase) > math.pi:
+            # Weights in the user's units may come with a phase of many turns.
+            phase = math.remainder(phase, 2 * math.pi)
+        inner: list[tuple[Any, str]] = [(w, inputs[k]) for k, w in addend.weights]
+        if phase != 0 or not inner:
+            inner.append((phase, ""))
+        parts.append((addend.coef, style.call(addend.activation, _joined(inner, style))))
+    return _joined(parts or [(0.0, "")], style)
+
+
+def _joined(parts: Iterable[tuple[Any, str]], style: _Style) -> str:
+    """Numbers times factors, with their signs between them."""
+    text = ""
+    for value, factor in parts:
+        if isinstance(value, complex):
+            sign, imaginary = ("-" if value.imag < 0 else "+"), style.number(abs(value.imag))
+            real = f"{'-' if value.real < 0 else ''}{style.number(abs(value.real))}"
+            negative, number = False, f"({real} {sign} {imaginary}{style.imaginary})"
+        else:
+            negative, number = value < 0, style.number(abs(value))
+        if text:
+            text += " - " if negative else " + "
+        elif negative:
+            text += "-"
+        text += number + (style.times + factor if factor else "")
+    return text
+
+
+def _input(expansion: Expansion, k: int, style: _Style) -> str:
+    name = style.name(expansion.columns[k])
+    if expansion.bounds is None:
+        return name
+    ends = (float(expansion.bounds.lower[k]), float(expansion.bounds.upper[k]))
+    lower, upper = (_signed(end, style) if math.isfinite(end) else None for end in ends)
+    return name if lower is None and upper is None else style.clip(name, lower, upper)
+
+
+def _signed(value: float, style: _Style) -> str:
+    return f"{'-' if value < 0 else ''}{style.number(abs(value))}"
+
+
+def _left(expansion: Expansion, target: int) -> str:
+    """Name of the target: y, or another letter if an input has that name."""
+    number = str(target) if len(expansion.coef) > 1 else ""
+    letters = ("y", "f", "prediction", "predicted_value")
+    return next(
+        (letter + number for letter in letters if letter + number not in expansion.columns),
+        "output" + number,
+    )
+
+
+def _rounded(value: float, precision: int) -> Decimal:
+    """So many significant digits, fewer if these are the value already."""
+    text = f"{value:.{precision}g}"
+    return Decimal(repr(value) if float(text) == value else text).normalize()
+
+
+def _mantissa(number: Decimal) -> tuple[str, int]:
+    """Digits and power of ten; the power is 0 where the number is written out."""
+    if number == 0 or number.adjusted() in _PLAIN:
+        return f"{number:f}", 0
+    return f"{number.scaleb(-number.adjusted()):f}", number.adjusted()
+
+
+def _text(precision: int) -> _Style:
+    def number(value: float) -> str:
+        mantissa, power = _mantissa(_rounded(value, precision))
+        return f"{mantissa}e{power}" if power else mantissa
+
+    def name(column: str) -> str:
+        plain = column.isidentifier() and not keyword.iskeyword(column)
+        if plain and column not in _TEXT_WORDS:
+            return column
+        return "`" + column.replace("`", "'") + "`"
+
+    def call(activation: str, inner: str) -> str:
+        return f"exp(1j*({inner}))" if activation == "exp" else f"{activation}({inner})"
+
+    def clip(name: str, lower: str | None, upper: str | None) -> str:
+        if lower is not None and upper is not None:
+            return f"clip({name}, {lower}, {upper})"
+        return f"minimum({name}, {upper})" if lower is None else f"maximum({name}, {lower})"
+
+    return _Style(number, name, str, "*", "j", call, clip)
+
+
+def _latex(precision: int) -> _Style:
+    def number(value: float) -> str:
+        mantissa, power = _mantissa(_rounded(value, precision))
+        return rf"{mantissa} \times 10^{{{power}}}" if power else mantissa
+
+    def call(activation: str, inner: str) -> str:
+        if activation == "exp":
+            return rf"e^{{i\left({inner}\right)}}"
+        if activation == "relu":
+            return rf"\max\left(0, {inner}\right)"
+        known = activation in ("sin", "cos", "tanh")
+        function = f"\\{activation}" if known else rf"\operatorname{{{activation}}}"
+        return rf"{function}\left({inner}\right)"
+
+    def clip(name: str, lower: str | None, upper: str | None) -> str:
+        inner = name if lower is None else rf"\max\left({name}, {lower}\right)"
+        return inner if upper is None else rf"\min\left({inner}, {upper}\right)"
+
+    return _Style(number, _latex_name, _latex_name, r"\,", "i", call, clip)
+
+
+def _latex_name(column: str) -> str:
+    """A letter with its number as x_{1}, anything else upright, as text."""
+    letter = re.fullmatch("([A-Za-z])([0-9]*)", column)
+    if letter:
+        return letter[1] + (f"_{{{letter[2]}}}" if letter[2] else "")
+    # \text of matplotlib and of LaTeX agree on backslashes before these, but not on \ ^ and ~.
+    pieces = re.split(r"([\\^~])", re.sub(r"\s", " ", column))
+    return "".join(
+        _LATEX_SYMBOLS.get(piece)
+        or r"\text{" + "".join(_LATEX_ESCAPES.get(c, c) for c in piece) + "}"
+        for piece in pieces
+        if piece
+    )
+
+
+def _identifier(column: str) -> str:
+    # Python takes names for the same that agree after this.
+    name = re.sub(r"\W", "_", unicodedata.normalize("NFKC", column))
+    if not name.isidentifier():
+        name = f"x_{name}"
+    return f"{name}_" if keyword.iskeyword(name) or name in _SYMPY_WORDS else name
+
+
+def _as_sympy(expansion: Expansion, target: int) -> Any:
+    sympy = _sympy()
+    inputs = list(input_symbols(expansion))
+    if expansion.bounds is not None:
+        bounds = zip(expansion.bounds.lower, expansion.bounds.upper, strict=True)
+        for k, (lower, upper) in enumerate(bounds):
+            if math.isfinite(lower):
+                inputs[k] = sympy.Max(inputs[k], float(lower))
+            if math.isfinite(upper):
+                inputs[k] = sympy.Min(inputs[k], float(upper))
+    functions = {
+        "sin": sympy.sin,
+        "cos": sympy.cos,
+        "tanh": sympy.tanh,
+        # Unlike 1/(1 + exp(-z)) it does not overflow.
+        "sigmoid": lambda z: (1 + sympy.tanh(z / 2)) / 2,
+        "relu": lambda z: sympy.Max(0, z),
+        "exp": lambda z: sympy.exp(sympy.I * z),
+    }
+    parts = [sympy.sympify(expansion.intercept[target].item())]
+    for addend in _addends(expansion, target):
+        z = sympy.Add(addend.phase, *(w * inputs[k] for k, w in addend.weights))
+        parts.append(sympy.sympify(addend.coef) * functions[addend.activation](z))
+    return sympy.Add(*parts)
+
+
+def _sympy() -> Any:
+    try:
+        import sympy
+    except ImportError as error:
+        raise ImportError(
+            'kind="sympy" needs sympy: pip install "harfe[formula]"; or take kind="text"'
+        ) from error
+    return sympy

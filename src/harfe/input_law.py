@@ -1,0 +1,211 @@
+"""The law of the inputs as a value: independent inputs, each with few nodes and weights.
+
+Under such a law every mean that explanations need is a sum over nodes,
+
+    χ_k(ω) = E e^{iωX_k} = Σ_n w_kn e^{iω x_kn},
+
+whatever the law: rows of a table, a uniform or a normal law. Where a fitted function clips its
+inputs, the law is that of the clipped inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from harfe.pool import FeaturePool
+from harfe.quadrature import (
+    Rule,
+    gauss_of_interval,
+    gauss_of_points,
+    nodes_needed,
+    normal_rule,
+)
+from harfe.units import InputBounds
+
+LAWS = ("independent", "uniform", "normal")
+
+# Activations that are sums of waves e^{iz}: all that the closed forms are for.
+TRIGONOMETRIC = ("sin", "cos", "exp")
+
+# Nodes of an input where the function is no sum of waves: no frequency says how many it takes.
+PLAIN_NODES = 64
+
+# Nodes of an input at most; 2000 radians from the centre of the range to its end.
+MOST_NODES = 2048
+
+
+@dataclass(frozen=True)
+class InputLaw:
+    """Independent inputs, each on finitely many nodes.
+
+    Attributes
+    ----------
+    kind : str
+        "independent" (marginals of rows), "uniform" or "normal".
+    nodes : tuple of float arrays
+        Values of each input; a single one if the input is constant or plays no part.
+    weights : tuple of float arrays
+        Their probabilities, of sum 1.
+    """
+
+    kind: str
+    nodes: tuple[NDArray[np.float64], ...]
+    weights: tuple[NDArray[np.float64], ...]
+
+    @classmethod
+    def empirical(
+        cls,
+        X: NDArray[np.float64],
+        weights: NDArray[np.float64] | None = None,
+        bounds: InputBounds | None = None,
+    ) -> InputLaw:
+        """Marginals of rows, exactly: the distinct values of every column, by weight.
+
+        Parameters
+        ----------
+        X : array of shape (rows, inputs)
+        weights : array of shape (rows,), optional
+            How often each row counts, positive.
+        bounds : InputBounds, optional
+            Clip to these first.
+        """
+        X = np.asarray(X, dtype=float)
+        clipped = X if bounds is None else bounds.clip(X)
+        return cls._of("independent", [marginal(column, weights) for column in clipped.T])
+
+    @classmethod
+    def uniform(
+        cls, lower: ArrayLike, upper: ArrayLike, largest_frequency: ArrayLike | None = None
+    ) -> InputLaw:
+        """Uniform laws on intervals.
+
+        Parameters
+        ----------
+        lower, upper : arrays of shape (inputs,)
+        largest_frequency : array of shape (inputs,), optional
+            Largest |ω| in use, `largest_frequencies(features)`: exact to 1e-13 for products of two
+            waves up to it; 0 is an input that plays no part. Without it 64 nodes each.
+        """
+        lower = _numbers("lower", lower)
+        upper = _numbers("upper", upper, lower)
+        if lower.shape != upper.shape or np.any(lower > upper):
+            raise ValueError(
+                f"lower={lower.tolist()} must not be above upper={upper.tolist()}; pass one "
+                "interval for each input"
+            )
+
+        def rule(k: int, frequency: float | None) -> Rule:
+            low, high = lower[k], upper[k]
+            if low == high or frequency == 0:
+                return _point(low / 2 + high / 2)
+            if frequency is None:
+                return gauss_of_interval(low, high, PLAIN_NODES)
+            n = min(nodes_needed(2 * frequency * (high / 2 - low / 2)), MOST_NODES)
+            return gauss_of_interval(low, high, n)
+
+        return cls._of("uniform", _rules(rule, len(lower), largest_frequency))
+
+    @classmethod
+    def normal(
+        cls, mean: ArrayLike, deviation: ArrayLike, largest_frequency: ArrayLike | None = None
+    ) -> InputLaw:
+        """Normal laws.
+
+        Parameters
+        ----------
+        mean, deviation : arrays of shape (inputs,)
+        largest_frequency : array of shape (inputs,), optional
+            As for `uniform`.
+        """
+        mean = _numbers("mean", mean)
+        deviation = _numbers("deviation", deviation, mean)
+        if mean.shape != deviation.shape or np.any(deviation < 0):
+            raise ValueError(
+                f"deviation={deviation.tolist()} must hold a number >= 0 for each of the "
+                f"{len(mean)} inputs"
+            )
+
+        def rule(k: int, frequency: float | None) -> Rule:
+            if deviation[k] == 0 or frequency == 0:
+                return _point(mean[k])
+            # Such a frequency makes as many nodes as the plain number.
+            plain = 0.35 * PLAIN_NODES / deviation[k]
+            return normal_rule(mean[k], deviation[k], plain if frequency is None else 2 * frequency)
+
+        return cls._of("normal", _rules(rule, len(mean), largest_frequency))
+
+    @classmethod
+    def _of(cls, kind: str, rules: Sequence[Rule]) -> InputLaw:
+        return cls(kind, tuple(rule[0] for rule in rules), tuple(rule[1] for rule in rules))
+
+    @property
+    def n_variables(self) -> int:
+        """Number of inputs."""
+        return len(self.nodes)
+
+    def characteristic(self, k: int, frequencies: ArrayLike) -> NDArray[np.complex128]:
+        """χ_k(ω) of input k at these frequencies."""
+        return self.waves(k, frequencies) @ self.weights[k]
+
+    def waves(self, k: int, frequencies: ArrayLike) -> NDArray[np.complex128]:
+        """e^{iωx} of input k, shape (frequencies, nodes)."""
+        return np.exp(1j * np.multiply.outer(np.asarray(frequencies, dtype=float), self.nodes[k]))
+
+    def reduced(self, most: int | Sequence[int]) -> InputLaw:
+        """Replace the law of every input by its Gauss rule of at most so many nodes."""
+        counts = np.broadcast_to(np.asarray(most), self.n_variables)
+        rules = [
+            gauss_of_points(nodes, weights, int(n))
+            for nodes, weights, n in zip(self.nodes, self.weights, counts, strict=True)
+        ]
+        return self._of(self.kind, rules)
+
+
+def largest_frequencies(features: FeaturePool) -> NDArray[np.float64]:
+    """Largest |weight| of every input over the features; 0 where none looks at it."""
+    largest = np.zeros(features.n_variables)
+    present = features.indices >= 0
+    np.maximum.at(largest, features.indices[present], np.abs(features.values[present]))
+    return largest
+
+
+def marginal(column: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> Rule:
+    """Distinct values of a column, ascending, and the share of the rows that each has."""
+    if weights is None:
+        values, counts = np.unique(column, return_counts=True)
+        return values, counts / len(column)
+    values, place = np.unique(column, return_inverse=True)
+    shares = np.bincount(place, weights, len(values))
+    return values, shares / shares.sum()
+
+
+def _rules(rule: Any, d: int, largest_frequency: ArrayLike | None) -> list[Rule]:
+    if largest_frequency is None:
+        return [rule(k, None) for k in range(d)]
+    largest = _numbers("largest_frequency", largest_frequency)
+    if largest.shape != (d,):
+        raise ValueError(
+            f"largest_frequency has shape {largest.shape}; pass a number for each of the {d} inputs"
+        )
+    return [rule(k, float(largest[k])) for k in range(d)]
+
+
+def _point(value: float) -> Rule:
+    return np.array([value]), np.ones(1)
+
+
+def _numbers(
+    name: str, values: ArrayLike, like: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Finite numbers, one an input; a single one is repeated if another argument says how often."""
+    array = np.asarray(values, dtype=float)
+    if like is not None and array.ndim == 0:
+        array = np.full(like.shape, float(array))
+    if array.ndim != 1 or not np.all(np.isfinite(array)):
+        raise ValueError(f"{name}={values!r} must hold one finite number for each input")
+    return array

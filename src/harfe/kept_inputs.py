@@ -1,0 +1,226 @@
+"""What a fit keeps of its rows so that explanations need no data: means, ranges, few nodes.
+
+Never the rows themselves: quadratures of the marginals, quantiles, and means over the rows of waves
+that occur in the fitted function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harfe.expansion import Expansion
+from harfe.input_law import TRIGONOMETRIC, InputLaw, largest_frequencies
+from harfe.machine import blocks, run_blocks
+from harfe.marginals import gauss_marginals, strongest_partners, weighted_quantiles
+from harfe.pool import FeaturePool, Rows
+from harfe.units import measure_units
+
+# Means of waves kept at most, 16 bytes each: features times subsets of their variables.
+_MOST_MEANS = 2**17
+
+_ROW_BLOCK = 2048
+_GRADIENT_ROWS = 256
+
+
+@dataclass(frozen=True)
+class KeptInputs:
+    """What explanations need to know of the rows of a fit.
+
+    Attributes
+    ----------
+    law : InputLaw
+        Independent inputs with the marginals of the (clipped) rows, by Gauss rules: exact to 1e-12
+        for the frequencies in use, see `law_error`. Unused inputs have a single node.
+    lower, upper : arrays of shape (inputs,)
+        Range seen, before clipping.
+    quantiles : array of shape (33, inputs)
+        At the levels 0, 1/32, ..., 1, before clipping; by weight.
+    mean, deviation : arrays of shape (inputs,)
+        Of the clipped inputs, by weight.
+    partner : int array of shape (inputs,)
+        The input in use that each input in use correlates with most; -1 where there is none.
+    correlation : array of shape (inputs,)
+        Their correlation, from -1 to 1.
+    joint : complex array of shape (features, 2**order), or None
+        Mean over the rows of e^{i Σ_{k in v} w_jk x_k} for every subset v of the variables of
+        feature j; bit p of the column says whether v holds the variable ``indices[j, p]``. None
+        for activations that are no waves, and if it would hold more than 2**17 numbers.
+    mean_prediction, variance_joint : arrays of shape (targets,)
+        Mean and variance of the fitted function over the rows.
+    mean_square_gradient : array of shape (targets, inputs)
+        Mean over the rows of |∂f/∂x_k|².
+    total_weight : float
+        Sum of the weights of the rows.
+    law_error : float or None
+        Largest error of the characteristic functions of `law` at twice the frequencies in use,
+        which is as far as variances go. None for activations that are no waves.
+    """
+
+    law: InputLaw
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    quantiles: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    deviation: NDArray[np.float64]
+    partner: NDArray[np.intp]
+    correlation: NDArray[np.float64]
+    joint: NDArray[np.complex128] | None
+    mean_prediction: NDArray[Any]
+    variance_joint: NDArray[np.float64]
+    mean_square_gradient: NDArray[np.float64]
+    total_weight: float
+    law_error: float | None
+
+    @classmethod
+    def of(
+        cls,
+        expansion: Expansion,
+        X: NDArray[np.float64],
+        weights: NDArray[np.float64] | None = None,
+        *,
+        for_good: bool = True,
+    ) -> KeptInputs:
+        """Look at rows once, in blocks.
+
+        Parameters
+        ----------
+        expansion : Expansion
+        X : array of shape (rows, inputs)
+            Not yet clipped.
+        weights : array of shape (rows,), optional
+            How often each row counts, positive.
+        for_good : bool, default=True
+            Whether this is stored with a model: then at most half as many nodes as an input has
+            values, unless it is a factor of few levels. False takes as many as exactness needs.
+        """
+        X = np.asarray(X, dtype=float)
+        weights = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=float)
+        clipped = X if expansion.bounds is None else expansion.bounds.clip(X)
+        share = weights / weights.sum()
+        units = measure_units(clipped, weights, "standard")
+        law = gauss_marginals(expansion, clipped, share, units.centre, for_good)
+        prediction = expansion.predict(X)
+        with np.errstate(over="ignore", invalid="ignore"):  # squares of 1e200 are infinite
+            mean = share @ prediction
+            variance = share @ np.abs(prediction - mean) ** 2
+            gradient = mean_square_gradient(expansion, X, share)
+        deviation = np.where(np.isfinite(units.spread), units.spread, 0.0)
+        used = np.flatnonzero(largest_frequencies(expansion.features) * deviation > 0)
+        partner, correlation = strongest_partners(clipped, share, units, used)
+        waves = expansion.features.activation in TRIGONOMETRIC
+        return cls(
+            law=law,
+            lower=X.min(axis=0),
+            upper=X.max(axis=0),
+            quantiles=weighted_quantiles(X, weights),
+            mean=units.centre,
+            deviation=deviation,
+            partner=partner,
+            correlation=correlation,
+            joint=_joint(expansion.features, clipped, share) if waves else None,
+            mean_prediction=mean,
+            variance_joint=variance,
+            mean_square_gradient=gradient,
+            total_weight=float(weights.sum()),
+            law_error=_law_error(expansion.features, law, clipped, share) if waves else None,
+        )
+
+    def input_law(self, kind: str, expansion: Expansion) -> InputLaw:
+        """Give the law of this name, one of `LAWS`: marginals, uniform on the range, or normal."""
+        if kind == "independent":
+            return self.law
+        features = expansion.features
+        waves = features.activation in TRIGONOMETRIC
+        largest = largest_frequencies(features) if waves else None
+        if kind == "normal":
+            return InputLaw.normal(self.mean, self.deviation, largest)
+        lower, upper = self.lower, self.upper
+        if expansion.bounds is not None:
+            lower, upper = expansion.bounds.clip(np.stack([lower, upper]))
+        return InputLaw.uniform(lower, upper, largest)
+
+
+def mean_square_gradient(
+    expansion: Expansion, X: NDArray[np.float64], share: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Σ share |∂f/∂x_k|² over rows, shape (targets, inputs)."""
+    total = np.zeros((len(expansion.coef), X.shape[1]))
+    for rows in blocks(len(X), _GRADIENT_ROWS):
+        total += np.einsum("r,trj->tj", share[rows], np.abs(expansion.gradient(X[rows])) ** 2)
+    return total
+
+
+def subset_means(
+    features: FeaturePool, X: NDArray[np.float64], share: NDArray[np.float64], masks: Iterable[int]
+) -> NDArray[np.complex128]:
+    """Mean over rows of e^{i Σ_{k in v} w_jk x_k}, shape (features, masks), for these subsets v."""
+    masks = list(masks)
+    order = features.indices.shape[1]
+    pools = []
+    for mask in masks:
+        inside = np.array([bool(mask >> place & 1) for place in range(order)], dtype=bool)
+        values = np.where(inside, features.values, 0.0)
+        pools.append(
+            FeaturePool(
+                features.n_variables, features.indices, values, np.zeros(len(features)), "exp"
+            )
+        )
+    return np.stack(_row_means(pools, X, share), axis=1)
+
+
+def _row_means(
+    pools: list[FeaturePool], X: NDArray[np.float64], share: NDArray[np.float64]
+) -> list[NDArray[np.complex128]]:
+    """Mean of exp features over rows; each pool is the work of one thread, in blocks of rows."""
+    means = [np.zeros(len(pool), dtype=complex) for pool in pools]
+    for rows in blocks(len(X), _ROW_BLOCK):
+        inputs = Rows.of(X[rows])
+
+        def work(part: slice, inputs: Rows = inputs, rows: slice = rows) -> None:
+            for pool, mean in zip(pools[part], means[part], strict=True):
+                values = np.empty((len(pool), inputs.n_rows), dtype=complex)
+                pool.write(inputs, 0, values)
+                mean += values @ share[rows]
+
+        run_blocks(work, blocks(len(pools), 1))
+    return means
+
+
+def _joint(
+    features: FeaturePool, X: NDArray[np.float64], share: NDArray[np.float64]
+) -> NDArray[np.complex128] | None:
+    order = features.indices.shape[1]
+    # By logarithms: 2**order of an order of thousands is no number to multiply with.
+    if np.log2(max(len(features), 1)) + order > np.log2(_MOST_MEANS):
+        return None
+    joint = np.ones((len(features), 2**order), dtype=complex)
+    joint[:, 1:] = subset_means(features, X, share, range(1, 2**order)) if order else 1.0
+    return joint
+
+
+def _law_error(
+    features: FeaturePool,
+    law: InputLaw,
+    X: NDArray[np.float64],
+    share: NDArray[np.float64],
+) -> float:
+    present = (features.indices >= 0) & (features.values != 0)
+    variables, frequencies = features.indices[present], 2 * features.values[present]
+    pool = FeaturePool(
+        features.n_variables,
+        np.ascontiguousarray(variables[:, None]),
+        np.ascontiguousarray(frequencies[:, None]),
+        np.zeros(len(variables)),
+        "exp",
+    )
+    (exact,) = _row_means([pool], X, share)
+    error = 0.0
+    for k in np.unique(variables):
+        mine = variables == k
+        error = max(error, np.abs(law.characteristic(k, frequencies[mine]) - exact[mine]).max())
+    return float(error)

@@ -1,0 +1,111 @@
+"""Columns of a table, and pairs of them, in few numbers: Gauss rules, quantiles, partners."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harfe.expansion import Expansion
+from harfe.input_law import (
+    MOST_NODES,
+    PLAIN_NODES,
+    TRIGONOMETRIC,
+    InputLaw,
+    largest_frequencies,
+    marginal,
+)
+from harfe.machine import blocks, run_blocks
+from harfe.quadrature import Rule, gauss_of_columns, nodes_needed
+from harfe.units import InputUnits
+
+# Levels of the quantiles: 0, 1/32, ..., 1.
+N_QUANTILES = 33
+
+# An input with so few values, each seen at least twice in the mean, is a factor: all are kept.
+_MOST_LEVELS = 32
+
+# Nodes kept of an input at most: 200 radians either side, far beyond what is fitted in practice.
+_MOST_KEPT = 256
+
+# Columns whose Gauss rules are computed together: as many as fit into vector registers.
+_COLUMN_BLOCK = 8
+
+# Columns correlated with all others at a time.
+_INPUT_BLOCK = 512
+
+
+def gauss_marginals(
+    expansion: Expansion,
+    X: NDArray[np.float64],
+    share: NDArray[np.float64],
+    centre: NDArray[np.float64],
+    for_good: bool,
+) -> InputLaw:
+    """Gauss rules of the columns in use, each with as many nodes as its frequencies need."""
+    waves = expansion.features.activation in TRIGONOMETRIC
+    largest = largest_frequencies(expansion.features)
+    rules: list[Rule] = [(centre[k : k + 1], np.ones(1)) for k in range(X.shape[1])]
+    counts: dict[int, int] = {}
+    for k in np.flatnonzero(largest).tolist():
+        values = np.sort(X[:, k])
+        distinct = 1 + int(np.count_nonzero(values[1:] != values[:-1]))
+        needed = nodes_needed(2 * largest[k] * (values[-1] / 2 - values[0] / 2))
+        if not for_good:
+            n = min(needed if waves else MOST_NODES, MOST_NODES)
+        elif distinct <= min(_MOST_LEVELS, len(X) // 2):
+            n = distinct
+        else:
+            n = max(min(needed if waves else PLAIN_NODES, distinct // 2, _MOST_KEPT), 1)
+        if n < distinct:
+            counts[k] = n
+        else:
+            rules[k] = marginal(X[:, k], share)
+    order = sorted(counts, key=lambda k: counts[k])
+
+    def work(part: slice) -> None:
+        chosen = order[part]
+        found = gauss_of_columns(X[:, chosen], share, [counts[k] for k in chosen])
+        for k, rule in zip(chosen, found, strict=True):
+            rules[k] = rule
+
+    run_blocks(work, blocks(len(order), _COLUMN_BLOCK))
+    return InputLaw(
+        "independent", tuple(rule[0] for rule in rules), tuple(rule[1] for rule in rules)
+    )
+
+
+def strongest_partners(
+    X: NDArray[np.float64],
+    share: NDArray[np.float64],
+    units: InputUnits,
+    used: NDArray[np.intp],
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """For each of the inputs in use the other one that it correlates with most."""
+    partner = np.full(X.shape[1], -1, dtype=np.intp)
+    correlation = np.zeros(X.shape[1])
+    if len(used) > 1:
+        # Not the difference first, which may overflow.
+        Z = X[:, used] / units.spread[used] - units.centre[used] / units.spread[used]
+        for part in blocks(len(used), _INPUT_BLOCK):
+            C = (Z[:, part].T * share) @ Z
+            C[np.arange(len(C)), np.arange(part.start, part.stop)] = 0.0
+            strongest = np.abs(C).argmax(axis=1)
+            partner[used[part]] = used[strongest]
+            correlation[used[part]] = np.clip(C[np.arange(len(C)), strongest], -1.0, 1.0)
+    return partner, correlation
+
+
+def weighted_quantiles(X: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Smallest values that at least this share of the rows do not exceed."""
+    levels = np.linspace(0, 1, N_QUANTILES)
+    order = np.argsort(X, axis=0)
+    if np.ptp(weights) == 0:
+        # A little less, or rounding of level · rows would step over a row.
+        ranks = np.ceil(levels * len(X) * (1 - 1e-12)).astype(int) - 1
+        return np.take_along_axis(X, order[np.maximum(ranks, 0)], axis=0)
+    seen = np.cumsum(weights[order], axis=0)
+    wanted = levels * (1 - 1e-12)
+    ranks = np.stack(
+        [np.searchsorted(column, wanted * column[-1], side="left") for column in seen.T], axis=1
+    )
+    return np.take_along_axis(X, np.take_along_axis(order, ranks, axis=0), axis=0)

@@ -1,0 +1,272 @@
+"""Partial dependence: the mean of a fitted function over rows, some inputs set to given values.
+
+    f̄(z) = Σ_r share_r f(z on the chosen inputs, x_r on the others)
+
+This is the joint law of the rows, as in scikit-learn's brute force. For waves the mean over the
+rows is one number a feature, so a grid costs grid × features, not grid × rows × features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harfe.anova import check_target
+from harfe.arguments import is_whole
+from harfe.expansion import Expansion
+from harfe.input_law import TRIGONOMETRIC
+from harfe.kept_inputs import KeptInputs, subset_means
+from harfe.pool import FeaturePool
+from harfe.table import jsonable
+from harfe.units import InputBounds
+from harfe.waves import wave_amplitudes
+
+# Points of a grid along each input where the caller does not say.
+_GRID = 50
+
+_MOST_POINTS = 10_000_000
+
+
+@dataclass(frozen=True)
+class PartialDependence:
+    """Mean of a function over rows as some inputs vary.
+
+    Attributes
+    ----------
+    variables : tuple of str
+        The inputs that vary.
+    grid_values : tuple of arrays
+        Values of each of them.
+    average : array of shape (values of the first, values of the second, ...)
+    target : int
+    """
+
+    variables: tuple[str, ...]
+    grid_values: tuple[NDArray[np.float64], ...]
+    average: NDArray[Any]
+    target: int
+
+    def to_frame(self) -> Any:
+        """Return a pandas.DataFrame with a column for each variable and `average`."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError(
+                "to_frame needs pandas: pip install pandas; or use grid_values and average"
+            ) from error
+        points = grid_points(self.grid_values)
+        columns = dict(zip(self.variables, points.T, strict=True))
+        return pd.DataFrame({**columns, "average": self.average.ravel()})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Lists and numbers, for JSON."""
+        return {
+            "variables": list(self.variables),
+            "grid_values": [jsonable(values) for values in self.grid_values],
+            "average": jsonable(self.average),
+            "target": self.target,
+        }
+
+
+def partial_dependence(
+    expansion: Expansion,
+    kept: KeptInputs,
+    features: int | str | Sequence[int | str],
+    grid: Any = None,
+    X: NDArray[np.float64] | None = None,
+    weights: NDArray[np.float64] | None = None,
+    target: int = 0,
+) -> PartialDependence:
+    """Average the function over rows, with the inputs `features` set to each point of a grid.
+
+    Parameters
+    ----------
+    expansion : Expansion
+    kept : KeptInputs
+        What the fit kept of its rows.
+    features : int, str or sequence of them
+        The inputs that vary, by number or by name.
+    grid : int, array or list of arrays, optional
+        How many values of each input, between the 3 % and 97 % quantiles (an input with fewer
+        values takes all of them); or the values: an array for one input, a list of arrays for
+        several. Default 50.
+    X : array of shape (rows, inputs), optional
+        Average over these rows instead of those of the fit; needed for activations other than sin,
+        cos and exp, where no means could be kept.
+    weights : array of shape (rows,), optional
+        How often each row of X counts, positive.
+    target : int, default=0
+
+    Returns
+    -------
+    PartialDependence
+    """
+    check_target(expansion, target)
+    chosen = resolve_variables(features, expansion.columns)
+    share = None
+    if X is not None:
+        X = np.asarray(X, dtype=float)
+        weights = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=float)
+        share = weights / weights.sum()
+        # A grid of given values needs no look at the rows.
+        if grid is None or is_whole(grid):
+            kept = KeptInputs.of(expansion, X, weights, for_good=False)
+    grid_values = resolve_grid(grid, chosen, kept, expansion)
+    points = grid_points(grid_values)
+    if expansion.features.activation in TRIGONOMETRIC:
+        means = _other_means(expansion, kept, chosen, X, share)
+        average = _of_waves(expansion, chosen, means, points, target)
+    elif X is None or share is None:
+        raise ValueError(
+            f"partial_dependence of {expansion.features.activation} features averages over rows, "
+            "which a fit does not keep; pass X"
+        )
+    else:
+        average = _over_rows(expansion, chosen, points, X, share, target)
+    return PartialDependence(
+        tuple(expansion.columns[k] for k in chosen),
+        grid_values,
+        average.reshape([len(values) for values in grid_values]),
+        target,
+    )
+
+
+def resolve_variables(
+    features: int | str | Sequence[int | str], columns: Sequence[str]
+) -> tuple[int, ...]:
+    """Numbers of inputs that are given by number or by name."""
+    several: Any = [features] if isinstance(features, str) or is_whole(features) else features
+    chosen = []
+    for feature in several:
+        if isinstance(feature, str) and feature in columns:
+            chosen.append(columns.index(feature))
+        elif is_whole(feature) and 0 <= feature < len(columns):
+            chosen.append(int(feature))
+        else:
+            raise ValueError(
+                f"features={features!r}: {feature!r} is no input; pass a number from 0 to "
+                f"{len(columns) - 1} or a name such as {columns[0]!r}"
+            )
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise ValueError(f"features={features!r} must name one input or more, each once")
+    return tuple(chosen)
+
+
+def resolve_grid(
+    grid: Any, chosen: tuple[int, ...], kept: KeptInputs, expansion: Expansion
+) -> tuple[NDArray[np.float64], ...]:
+    """Values of each input of a grid."""
+    if grid is None or is_whole(grid):
+        number = _GRID if grid is None else int(grid)
+        if number < 2:
+            raise ValueError(f"grid={grid!r} must be at least 2 values of each input, e.g. grid=50")
+        values = tuple(_spread(kept, expansion.bounds, k, number) for k in chosen)
+    else:
+        several = [grid] if len(chosen) == 1 and np.ndim(grid[0]) == 0 else list(grid)
+        values = tuple(np.asarray(column, dtype=float) for column in several)
+        if len(values) != len(chosen) or any(
+            column.ndim != 1 or not len(column) or not np.all(np.isfinite(column))
+            for column in values
+        ):
+            raise ValueError(
+                f"grid must be a number, or hold an array of finite values for each of the "
+                f"{len(chosen)} features"
+            )
+    size = np.prod([len(column) for column in values], dtype=float)
+    if size > _MOST_POINTS:
+        raise ValueError(
+            f"grid={grid!r} of {len(chosen)} features has {size:.0e} points; pass a smaller "
+            "number or fewer features"
+        )
+    return values
+
+
+def _spread(
+    kept: KeptInputs, bounds: InputBounds | None, k: int, number: int
+) -> NDArray[np.float64]:
+    """Evenly between outer quantiles; all values of an input that has few."""
+    quantiles, nodes = kept.quantiles[:, k], kept.law.nodes[k]
+    if bounds is not None:
+        quantiles = np.clip(quantiles, bounds.lower[k], bounds.upper[k])
+    if 1 < len(nodes) <= number and np.isin(quantiles, nodes).all():
+        return nodes
+    low, high = quantiles[1], quantiles[-2]
+    if low == high:
+        low, high = quantiles[0], quantiles[-1]
+    return np.linspace(low, high, number)
+
+
+def grid_points(grid_values: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """All points of a grid, the last input running fastest."""
+    grids = np.meshgrid(*grid_values, indexing="ij")
+    return np.stack([grid.ravel() for grid in grids], axis=1)
+
+
+def _other_means(
+    expansion: Expansion,
+    kept: KeptInputs,
+    chosen: tuple[int, ...],
+    X: NDArray[np.float64] | None,
+    share: NDArray[np.float64] | None,
+) -> NDArray[np.complex128]:
+    """Mean over rows of every feature's wave in the inputs that do not vary."""
+    features = expansion.features
+    others = (features.indices >= 0) & ~np.isin(features.indices, chosen)
+    if X is not None and share is not None:
+        clipped = X if expansion.bounds is None else expansion.bounds.clip(X)
+        values = np.where(others, features.values, 0.0)
+        rest = FeaturePool(features.n_variables, features.indices, values, features.phases, "exp")
+        every = 2 ** features.indices.shape[1] - 1
+        return subset_means(rest, clipped, share, [every])[:, 0]
+    if kept.joint is None:
+        raise ValueError(
+            f"{len(features)} features of up to {features.indices.shape[1]} variables have too "
+            "many means for a fit to keep; pass X"
+        )
+    masks = others @ (1 << np.arange(features.indices.shape[1]))
+    return np.asarray(kept.joint[np.arange(len(features)), masks])
+
+
+def _of_waves(
+    expansion: Expansion,
+    chosen: tuple[int, ...],
+    means: NDArray[np.complex128],
+    points: NDArray[np.float64],
+    target: int,
+) -> NDArray[Any]:
+    """Intercept + Re Σ A_j mean_j e^{i<w_j, z>}, z the inputs that vary."""
+    features = expansion.features
+    place = np.full(features.n_variables + 1, -1, dtype=np.intp)
+    place[list(chosen)] = np.arange(len(chosen))
+    indices = place[features.indices]  # padding, -1, finds the last entry
+    values = np.where(indices >= 0, features.values, 0.0)
+    waves = FeaturePool(len(chosen), indices, values, np.zeros(len(features)), "exp")
+    bounds = expansion.bounds
+    if bounds is not None:
+        bounds = InputBounds(bounds.lower[list(chosen)], bounds.upper[list(chosen)])
+    coef = wave_amplitudes(expansion, target) * means
+    intercept = expansion.intercept[target]
+    parts = np.array([intercept.real, intercept.imag][: len(coef)])
+    columns = tuple(expansion.columns[k] for k in chosen)
+    average = Expansion(waves, coef, parts, columns, bounds=bounds).predict(points)
+    return average[:, 0] + 1j * average[:, 1] if expansion.complex_output else average[:, 0]
+
+
+def _over_rows(
+    expansion: Expansion,
+    chosen: tuple[int, ...],
+    points: NDArray[np.float64],
+    X: NDArray[np.float64],
+    share: NDArray[np.float64],
+    target: int,
+) -> NDArray[Any]:
+    X = X.copy()
+    average = []
+    for point in points:
+        X[:, list(chosen)] = point
+        average.append(share @ expansion.predict(X)[:, target])
+    return np.array(average)

@@ -1,0 +1,76 @@
+"""Sets of variables that lie within one feature: where components can be other than zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harfe.pool import FeaturePool
+from harfe.terms import IndexSet, feature_sets
+
+# Subsets of the variables of all features, counted for each feature, at most.
+_MOST_SUBSETS = 2**18
+
+
+@dataclass(frozen=True)
+class Members:
+    """Features that play a part in a component.
+
+    Attributes
+    ----------
+    features : int array
+        Their places, ascending.
+    masks : int array
+        Bit p says that the variable ``indices[feature, p]`` belongs to the component.
+    """
+
+    features: NDArray[np.intp]
+    masks: NDArray[np.intp]
+
+    def among(self, places: NDArray[np.intp]) -> Members:
+        """Only those at these places."""
+        inside = np.isin(self.features, places)
+        return Members(self.features[inside], self.masks[inside])
+
+
+def members_of(features: FeaturePool) -> dict[IndexSet, Members]:
+    """Every non-empty set of variables within one feature; fewer variables first, then by number.
+
+    Raises ValueError where features have so many variables that their subsets are too many.
+    """
+    _check_number(features)
+    found: dict[IndexSet, tuple[list[int], list[int]]] = {}
+    for j, (indices, values) in enumerate(zip(features.indices, features.values, strict=True)):
+        subsets: list[tuple[IndexSet, int]] = [((), 0)]
+        for place in np.flatnonzero((indices >= 0) & (values != 0)).tolist():
+            k = int(indices[place])
+            subsets += [(tuple(sorted((*u, k))), mask | 1 << place) for u, mask in subsets]
+        for u, mask in subsets[1:]:
+            places, masks = found.setdefault(u, ([], []))
+            places.append(j)
+            masks.append(mask)
+    return {
+        u: Members(np.array(found[u][0], dtype=np.intp), np.array(found[u][1], dtype=np.intp))
+        for u in sorted(found, key=lambda u: (len(u), u))
+    }
+
+
+def subsets_of(u: IndexSet) -> list[IndexSet]:
+    """All subsets, the empty one first, each ascending."""
+    subsets: list[IndexSet] = [()]
+    for k in u:
+        subsets += [(*v, k) for v in subsets]
+    return subsets
+
+
+def _check_number(features: FeaturePool) -> None:
+    orders = [len(u) for u in feature_sets(features)]
+    # By exponents first: 2**order of thousands of variables is no number to add up.
+    if orders and (max(orders) > 30 or sum(2**order for order in orders) > _MOST_SUBSETS):
+        raise ValueError(
+            f"{len(features)} features of up to {max(orders)} variables have more than "
+            f"{_MOST_SUBSETS} subsets of variables, one component each; fit with a lower order, "
+            "e.g. order=3, or fewer features"
+        )

@@ -1,0 +1,111 @@
+"""A small table as a value: named columns of equal length, for people, for JSON and for pandas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Table:
+    """Named columns of equal length.
+
+    ``table["share"]`` is a column as an array, ``table.rows()`` gives dictionaries,
+    ``print(table)`` shows all of it.
+
+    Parameters
+    ----------
+    columns : mapping of str to sequence
+        Kept as tuples of plain Python values: numbers, strings, tuples of them, None.
+    """
+
+    columns: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        plain = {
+            str(name): tuple(_plain(value) for value in values)
+            for name, values in self.columns.items()
+        }
+        lengths = {name: len(values) for name, values in plain.items()}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"columns have different lengths, {lengths}; pass columns alike")
+        object.__setattr__(self, "columns", plain)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def __getitem__(self, column: str) -> NDArray[Any]:
+        """One column as an array; of objects where entries are tuples or missing."""
+        if column not in self.columns:
+            raise KeyError(f"{column!r} is no column; choose one of {', '.join(self.columns)}")
+        values = self.columns[column]
+        if any(isinstance(value, tuple) or value is None for value in values):
+            array = np.empty(len(values), dtype=object)
+            array[:] = values
+            return array
+        return np.array(values)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Every row as a dictionary."""
+        for values in zip(*self.columns.values(), strict=True):
+            yield dict(zip(self.columns, values, strict=True))
+
+    def to_frame(self) -> Any:
+        """Return a pandas.DataFrame with these columns."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError(
+                'to_frame needs pandas: pip install pandas; or use to_dict() or table["column"]'
+            ) from error
+        return pd.DataFrame({name: list(values) for name, values in self.columns.items()})
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Columns as lists for JSON: NaN and infinities are None, complex numbers are pairs."""
+        return {
+            name: [jsonable(value) for value in values] for name, values in self.columns.items()
+        }
+
+    def __str__(self) -> str:
+        """Columns side by side, numbers to four digits and to the right."""
+        cells = {name: [_cell(value) for value in values] for name, values in self.columns.items()}
+        parts = []
+        for name, texts in cells.items():
+            width = max(map(len, [name, *texts]))
+            left = any(isinstance(value, str | tuple) for value in self.columns[name])
+            side = "<" if left else ">"
+            parts.append([f"{text:{side}{width}}" for text in [name, *texts]])
+        return "\n".join("  ".join(line).rstrip() for line in zip(*parts, strict=True))
+
+
+def jsonable(value: Any) -> Any:
+    """A value that JSON can hold: None for NaN and infinities, [real, imaginary] if complex."""
+    value = _plain(value)
+    if isinstance(value, tuple):
+        return [jsonable(entry) for entry in value]
+    if isinstance(value, complex):
+        return [jsonable(value.real), jsonable(value.imag)]
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """Python's own numbers and tuples for NumPy's and for lists."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, tuple | list | np.ndarray):
+        return tuple(_plain(entry) for entry in value)
+    return value
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(_cell, value))
+    if isinstance(value, float | complex):
+        return f"{value:.4g}"
+    return "" if value is None else str(value)

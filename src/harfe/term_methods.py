@@ -1,0 +1,255 @@
+"""Methods of a fitted estimator that speak of its terms: one-line calls to their parts."""
+
+from __future__ import annotations
+
+import warnings
+from copy import copy
+from functools import partial
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from harfe.arguments import check_count
+from harfe.checks import check_inputs, check_targets, check_weights
+from harfe.expansion import Expansion
+from harfe.features import seed_of
+from harfe.formula import formula
+from harfe.pursuit import PursuitResult
+from harfe.recipe import Fit, Recipe
+from harfe.stability import DrawProgress, Selection, Stability, assess
+from harfe.terms import feature_sets, refit, strongest_terms, term_names, term_values
+
+
+class TermMethods:
+    """Terms of a fitted estimator: names, values, a budget of them, a formula, their stability."""
+
+    expansion_: Expansion
+    _y_ndim: int
+
+    @property
+    def term_names_(self) -> list[str]:
+        """Names of the terms such as ``age`` and ``age : bmi``, fewer variables first."""
+        check_is_fitted(self, "expansion_")
+        return term_names(self.expansion_)
+
+    def eval_terms(self, X: Any) -> NDArray[Any]:
+        """Values of every term: kept features grouped by the variables they use, and summed.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_terms) or (n_samples, n_terms, n_targets)
+            In the order of `term_names_`. Summed over the terms, and with `intercept_`, it is the
+            prediction. Terms are raw: they are not centred, and what ``age`` does may also be part
+            of ``age : bmi``.
+        """
+        check_is_fitted(self, "expansion_")
+        values = term_values(self.expansion_, check_inputs(self, X, reset=False))
+        return values[:, :, 0] if self._y_ndim == 1 else values
+
+    def keep_terms(self, n_terms: int, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Keep the strongest terms, and fit their coefficients again.
+
+        Strength is the variance of a raw term (see :meth:`eval_terms`) over the rows of X; several
+        targets are taken in units of their deviation. The features of these terms stay as they are;
+        their coefficients and the intercept minimise the ridge objective of the fit on y, with its
+        ridge weight (`alpha_` where that was chosen).
+
+        Parameters
+        ----------
+        n_terms : int
+            Terms to keep; as many as there are, or more, keeps all and only fits again.
+        X : array of shape (n_samples, n_features)
+            The rows of the fit, or new ones.
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array of shape (n_samples,), default=None
+
+        Returns
+        -------
+        estimator of the same class
+            A new one; this one stays as it is. Attributes of the fitted function are those of the
+            new one. What tells how its features were found stays: `history_`, `n_iter_`,
+            `stop_reason_` and the results of a search. It has no out-of-fold residuals
+            (`uncertainty_` is None): for those, terms would have to be chosen without each fold.
+        """
+        check_is_fitted(self, "expansion_")
+        check_count("n_terms", n_terms, 5)
+        X = check_inputs(self, X, reset=False)
+        y = self._same_targets(check_targets(y, len(X)))
+        weights = check_weights(sample_weight, X)
+        counted = weights > 0
+        X, y, weights = X[counted], y[counted], weights[counted]
+        places = strongest_terms(self.expansion_, X, y, weights, int(n_terms))
+        new: Any = copy(self)
+        recipe = _refit_recipe(new, len(places))
+        posed, c, expansion = refit(
+            self.expansion_,
+            places,
+            X,
+            y,
+            weights,
+            alpha=recipe.alpha,
+            memory_budget=recipe.memory_budget,
+            fit_intercept=recipe.fit_intercept,
+            column_scale=recipe.column_scale,
+        )
+        history = new.history_["objective"], new.history_["relative_residual"]
+        best = int(np.argmin(history[0]))
+        found = PursuitResult(new.support_[places], c, *history, best, new.stop_reason_)
+        fit = Fit(new._pool, posed.bounds, posed.problem, np.arange(len(c)), found, expansion)
+        with warnings.catch_warnings():
+            # That the pursuit ended early was said when it did.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            new._adopt(fit, recipe, X, self._y_ndim, weights)
+        new.uncertainty_ = None
+        return new
+
+    def formula(self, precision: int = 3, kind: str = "text", target: int = 0) -> Any:
+        """Write the fitted function down, the largest coefficients first.
+
+        Parameters
+        ----------
+        precision : int, default=3
+            Significant digits of text and LaTeX. Few are for reading: where inputs lie far from
+            zero, a weight cut to three digits shifts the phase. With 17 the text is the prediction.
+        kind : {"text", "latex", "sympy"}, default="text"
+            Text such as ``y = 0.52 + 1.3*sin(0.31*age - 1.2*bmi + 0.5)``; LaTeX, without dollar
+            signs; or a sympy expression with every digit, whose symbols
+            :func:`harfe.formula.input_symbols` gives.
+        target : int, default=0
+            Which target.
+
+        Returns
+        -------
+        str or sympy.Expr
+        """
+        check_is_fitted(self, "expansion_")
+        return formula(self.expansion_, kind, precision, target)
+
+    def stability(
+        self,
+        X: Any,
+        y: Any,
+        n_draws: int = 20,
+        resample_rows: bool = False,
+        sample_weight: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+        random_state: Any = None,
+    ) -> Stability:
+        """Fit again with other random features, and say how often each variable and term is kept.
+
+        Every draw is a fit of a clone with another `random_state`, on rows that are all the data or
+        a bootstrap sample; with :class:`HARFERegressorCV` the whole selection is done again.
+        Frequencies are no p-values; a fit that keeps many features keeps each variable now and then
+        by chance, see ``pool_share``.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+        n_draws : int, default=20
+            Number of fits.
+        resample_rows : bool, default=False
+            False asks what depends on the luck of the random features. True also asks what depends
+            on the rows at hand: each draw has as many rows, drawn with replacement.
+        sample_weight : array of shape (n_samples,), default=None
+        n_jobs : int or None, default=None
+            Processes for the draws; the result does not depend on it.
+        verbose : bool, default=False
+            Show on standard error how far it is.
+        random_state : int, RandomState instance or None, default=None
+            None takes that of the estimator.
+
+        Returns
+        -------
+        Stability
+            With the tables `variables`, `terms` and `draws`.
+        """
+        check_is_fitted(self, "expansion_")
+        check_count("n_draws", n_draws, 20)
+        weights = check_weights(sample_weight, check_inputs(self, X, reset=False))
+        estimator: Any = self
+        changes: dict[str, Any] = {"residual_cv": None, "warm_start": False, "verbose": False}
+        if effective_n_jobs(n_jobs) > 1:
+            changes["n_jobs"] = None
+        own = estimator.random_state
+        return assess(
+            partial(_select, _fresh(estimator, changes), X, y),
+            self.expansion_.columns,
+            weights,
+            n_draws=int(n_draws),
+            resample_rows=bool(resample_rows),
+            seed=seed_of(own if random_state is None else random_state),
+            n_jobs=n_jobs,
+            after_draw=DrawProgress().after_draw if verbose else None,
+        )
+
+    def _same_targets(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Targets of shape (rows, targets), as many as were fitted and of their kind."""
+        y = y.reshape(len(y), -1)
+        n_targets = len(self.expansion_.coef)
+        if y.shape[1] != n_targets:
+            raise ValueError(
+                f"y has {y.shape[1]} targets, but the model was fitted to {n_targets}; pass those"
+            )
+        if self.expansion_.complex_output:
+            return y.astype(complex)
+        if y.dtype.kind == "c":
+            raise ValueError(
+                "y is complex, but the model was fitted to real targets; pass real ones"
+            )
+        return y
+
+
+def _refit_recipe(estimator: Any, n_nonzero_coefs: int) -> Recipe:
+    """The settings that a fitted estimator came to, for so many features."""
+    # Estimators import this module.
+    from harfe.estimator import memory_bytes
+
+    # Terms that match a reference have the ridge weight that its noise comes to on unit columns.
+    on_data = getattr(estimator, "fit_", "data") == "data"
+    return Recipe(
+        law=estimator.law_,
+        seed=estimator.seed_,
+        n_components=estimator.n_components_,
+        n_nonzero_coefs=n_nonzero_coefs,
+        alpha=estimator.alpha_ if hasattr(estimator, "alpha_") else estimator.alpha,
+        columns=estimator.expansion_.columns,
+        memory_budget=memory_bytes(estimator.memory_budget),
+        fit_intercept=estimator.fit_intercept,
+        input_scale=estimator.input_scale,
+        input_clip=estimator.input_clip,
+        column_scale=estimator.column_scale if on_data else "rms",
+    )
+
+
+def _fresh(estimator: Any, changes: dict[str, Any]) -> Any:
+    """A clone with other settings where it has them, and without callbacks."""
+    settings = clone(estimator).get_params(deep=False)
+    known = {name: value for name, value in changes.items() if name in settings}
+    return type(estimator)(**{**settings, **known})
+
+
+def _select(estimator: Any, X: Any, y: Any, seed: int, weights: NDArray[np.float64]) -> Selection:
+    """What a fit with another seed keeps."""
+    model = _fresh(estimator, {"random_state": seed})
+    with warnings.catch_warnings():
+        # One draw of many that ends early is no matter.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y, sample_weight=weights)
+    pool = model._pool
+    drawn = pool.indices[(pool.indices >= 0) & (pool.values != 0)]
+    return Selection(
+        tuple(feature_sets(model.expansion_.features)),
+        np.bincount(drawn, minlength=pool.n_variables) / len(pool),
+        model.feature_importances_,
+    )
