@@ -21,7 +21,7 @@ from harfe.pool import FeaturePool
 from harfe.problem import Problem
 from harfe.pursuit import PursuitResult, Round, hard_ridge_pursuit
 from harfe.uncertainty import Posterior
-from harfe.units import InputBounds, find_bounds, measure_units
+from harfe.units import InputBounds, InputUnits, find_bounds, measure_units
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Posed:
     problem: Problem
     columns: tuple[str, ...]
     complex_output: bool
+    units: InputUnits | None = None
 
     def expansion(self, S: NDArray[np.intp], c: NDArray[Any]) -> Expansion:
         """The function that coefficients of the scaled problem stand for."""
@@ -72,6 +73,8 @@ class Fit:
     places : int array of shape (s,)
     result : PursuitResult
     expansion : Expansion
+    units : InputUnits or None
+        Those that `pool` was drawn in; None if it was taken from an earlier fit.
     """
 
     pool: FeaturePool
@@ -80,6 +83,7 @@ class Fit:
     places: NDArray[np.intp]
     result: PursuitResult
     expansion: Expansion
+    units: InputUnits | None = None
 
     def posterior(self, alpha: float) -> Posterior:
         """Ridge posterior of the kept coefficients."""
@@ -139,7 +143,7 @@ class Recipe:
             fit_intercept=self.fit_intercept,
             column_scale=self.column_scale,
         )
-        return Posed(pool, bounds, problem, self.columns, y.dtype.kind == "c")
+        return Posed(pool, bounds, problem, self.columns, y.dtype.kind == "c", units)
 
     def fit(
         self,
@@ -162,7 +166,15 @@ class Recipe:
             callback=None if after_round is None else lambda state: after_round(posed, state),
         )
         expansion = posed.expansion(result.support, result.coef)
-        return Fit(posed.pool, posed.bounds, posed.problem, result.support, result, expansion)
+        return Fit(
+            posed.pool,
+            posed.bounds,
+            posed.problem,
+            result.support,
+            result,
+            expansion,
+            posed.units,
+        )
 
     def _start(self, problem: Problem) -> Any:
         if isinstance(self.init, str):
