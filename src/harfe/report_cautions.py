@@ -1,0 +1,251 @@
+"""What a reader of a report should mind: each caution is a kind and one or two sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harfe.local import outside_range
+from harfe.report_errors import HELD_OUT, LINEAR, NULL, OUT_OF_FOLD, THIS, TRAINING, pick
+from harfe.report_rows import ReportRows
+from harfe.stability import Stability
+from harfe.terms import group_features, name_of
+
+# Fewer rows than this, or than this many for each coefficient, and luck plays a large part.
+_FEW_ROWS, _FEW_ROWS_A_FEATURE = 50, 5
+# Errors on new rows that are so many times those of the fit.
+_LARGE_GAP = 2.0
+# A term whose posterior deviation is more than this share of its own.
+_UNSURE = 0.5
+# A term or variable that is selected in fewer draws than this share.
+_SELDOM = 0.5
+# Terms below this share of all terms' deviation are too small to warn of.
+_MATTERS = 0.05
+_MOST_NAMES = 5
+_MOST_UNSURE_FEATURES = 1500
+_OUTSIDE = 0.01
+
+
+def cautions(
+    model: Any,
+    rows: ReportRows,
+    holdout: ReportRows | None,
+    *,
+    errors: dict[str, Any],
+    dependence: list[str],
+    stability: Stability | None,
+    target: int,
+) -> list[dict[str, str]]:
+    """All that applies, the gravest first."""
+    found = [
+        *_about_rows(model, rows, target),
+        *_about_errors(errors),
+        *_few_rows(model, rows),
+        *_outside(model, holdout),
+        *_clipped(model, rows),
+        *[("dependent inputs", _sentence(text)) for text in dependence],
+        *_unsure(model, rows, target),
+        *_seldom(model, stability),
+        *_search(model),
+    ]
+    return [{"kind": kind, "text": text} for kind, text in found]
+
+
+Caution = tuple[str, str]
+
+
+def _about_rows(model: Any, rows: ReportRows, target: int) -> list[Caution]:
+    if rows.are_those_of(model.inputs_, target):
+        return []
+    text = (
+        "The rows given for this page are not those of the fit "
+        f"({len(rows)} rows here; the fit counted {model.inputs_.total_weight:.6g}). What is "
+        "called the rows of the fit below are the rows given; some of them may have been fitted."
+    )
+    return [("other rows", text)]
+
+
+def _about_errors(errors: dict[str, Any]) -> list[Caution]:
+    found = []
+    judged = errors["judged_on"]
+    if judged == TRAINING:
+        found.append(
+            (
+                "no held-out rows",
+                "All errors on this page are those of rows that the model was fitted to: new rows "
+                "will be predicted worse. Pass held-out rows, or fit with residual_cv=5.",
+            )
+        )
+    mine, linear, null = (pick(errors, judged, name) for name in (THIS, LINEAR, NULL))
+    seen = pick(errors, TRAINING, THIS)
+    if mine is None or linear is None or null is None or seen is None:
+        return found
+    if mine["rmse"] >= null["rmse"]:
+        found.append(
+            (
+                "no better than the mean",
+                "The model predicts no better than the mean of the target does: what this page "
+                "shows of inputs and terms is likely to be chance.",
+            )
+        )
+    elif mine["rmse"] >= linear["rmse"]:
+        found.append(
+            (
+                "no better than a linear model",
+                "A plain linear model predicts as well; it is simpler, prefer it.",
+            )
+        )
+    if judged in (HELD_OUT, OUT_OF_FOLD) and mine["rmse"] > _LARGE_GAP * seen["rmse"] > 0:
+        found.append(
+            (
+                "fits its own rows better",
+                f"The error on new rows is {mine['rmse'] / seen['rmse']:.1f} times that on the "
+                "rows of the fit: the model has learned some of their noise. Fewer features may "
+                "predict as well.",
+            )
+        )
+    return found
+
+
+def _few_rows(model: Any, rows: ReportRows) -> list[Caution]:
+    n, s = float(rows.weights.sum()), len(model.expansion_.features)
+    if n >= _FEW_ROWS and n >= _FEW_ROWS_A_FEATURE * s:
+        return []
+    text = f"{n:.6g} rows for {s} features: curves and shares may look different with other rows."
+    return [("few rows", text)]
+
+
+def _outside(model: Any, holdout: ReportRows | None) -> list[Caution]:
+    if holdout is None:
+        return []
+    outside = outside_range(model.expansion_, model.inputs_, holdout.X)
+    share = float(outside.any(axis=1).mean())
+    if share < _OUTSIDE:
+        return []
+    columns = model.expansion_.columns
+    worst = [columns[k] for k in np.argsort(-outside.sum(axis=0)) if outside[:, k].any()]
+    text = (
+        f"{100 * share:.3g} % of the held-out rows lie outside the ranges seen in the fit "
+        f"({_names(worst)}): predictions there are extrapolations."
+    )
+    return [("extrapolation", text)]
+
+
+def _clipped(model: Any, rows: ReportRows) -> list[Caution]:
+    bounds = model.expansion_.bounds
+    if bounds is None:
+        return []
+    used = _used(model)
+    clipped = ~bounds.inside(rows.X) & used
+    names = [model.expansion_.columns[k] for k in np.flatnonzero(clipped.any(axis=0))]
+    if not names:
+        return []
+    text = (
+        f"Inputs with outliers are clipped: {_names(names)}. Beyond the bounds (see the table of "
+        f"inputs) the prediction no longer changes; that concerns "
+        f"{100 * clipped.any(axis=1).mean():.2g} % of the rows."
+    )
+    return [("clipped inputs", text)]
+
+
+def _unsure(model: Any, rows: ReportRows, target: int) -> list[Caution]:
+    ratio = term_uncertainty(model, rows, target)
+    if ratio is None:
+        return []
+    names = [name_of(u, model.expansion_.columns) for u, r in ratio.items() if r > _UNSURE]
+    if not names:
+        return []
+    text = (
+        f"The data say little about the shape of {_names(names)}: noise alone would move what "
+        f"{'it adds' if len(names) == 1 else 'each of them adds'} by more than half of its size."
+    )
+    return [("unstable terms", text)]
+
+
+def term_uncertainty(
+    model: Any, rows: ReportRows, target: int
+) -> dict[tuple[int, ...], float] | None:
+    """Posterior deviation of every term that matters over its own deviation over the rows.
+
+    With a_u the centred and scaled features of term u and L the factor of the ridge system, the
+    term has the posterior variance σ²/M mean |L⁻¹ a_u|². The features are taken as given, so this
+    is the least that a term is unsure by. None where the fit kept no residuals to learn σ² from.
+    """
+    if model.uncertainty_ is None:
+        return None
+    posterior = model.uncertainty_.posterior
+    expansion = model.expansion_
+    s = len(expansion.features)
+    if posterior.factor.shape != (s, s) or not 0 < s <= _MOST_UNSURE_FEATURES:
+        return None
+    some = rows.sample(2000)
+    a: NDArray[Any] = expansion.evaluate_features(some.X)
+    a = (a - some.share @ a) / posterior.scale
+    inverse = np.linalg.inv(posterior.factor)
+    noise = float(model.uncertainty_.noise[target]) / posterior.total_weight
+    coef = expansion.coef[target] * posterior.scale
+    groups = group_features(expansion)
+    # Real parts alone are predicted; of complex features this is an upper bound.
+    own = {
+        u: float(np.sqrt(some.share @ np.abs(np.real(a[:, p] @ coef[p])) ** 2))
+        for u, p in groups.items()
+    }
+    whole = max(float(np.sqrt(np.sum(np.square(list(own.values()))))), np.finfo(float).tiny)
+    ratio = {}
+    for u, p in groups.items():
+        if u and own[u] > _MATTERS * whole:
+            spread = some.share @ np.sum(np.abs(inverse[:, p] @ a[:, p].T) ** 2, axis=0)
+            ratio[u] = float(np.sqrt(noise * spread)) / own[u]
+    return ratio
+
+
+def _seldom(model: Any, stability: Stability | None) -> list[Caution]:
+    if stability is None:
+        return []
+    own = {name_of(u, model.expansion_.columns) for u in group_features(model.expansion_)}
+    selected = dict(
+        zip(stability.terms["term"].tolist(), stability.terms["selected"].tolist(), strict=True)
+    )
+    seldom = sorted(own, key=lambda name: selected.get(name, 0.0))
+    seldom = [name for name in seldom if selected.get(name, 0.0) < _SELDOM]
+    if not seldom:
+        return []
+    rows = " and other rows" if stability.resampled else ""
+    text = (
+        f"Of {len(own)} terms, {len(seldom)} were kept in fewer than half of "
+        f"{stability.n_draws} fits with other random features{rows}: {_names(seldom)}. Trust "
+        "what the model predicts more than which of these terms it uses."
+    )
+    return [("unstable terms", text)]
+
+
+def _search(model: Any) -> list[Caution]:
+    found = []
+    if model.stop_reason_.name == "MAX_ITER":
+        found.append(("not converged", model.stop_reason_.value))
+    if not getattr(model, "search_complete_", True):
+        found.append(
+            (
+                "search cut short",
+                "The search for settings was ended early; a longer one may predict better.",
+            )
+        )
+    return found
+
+
+def _used(model: Any) -> NDArray[np.bool_]:
+    features = model.expansion_.features
+    used = np.zeros(features.n_variables, dtype=bool)
+    used[features.indices[(features.indices >= 0) & (features.values != 0)]] = True
+    return used
+
+
+def _names(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

@@ -1,0 +1,366 @@
+"""The summary of a model as one HTML page: no network, no library, one file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from harfe.report_errors import HELD_OUT, LINEAR, NULL, OUT_OF_FOLD, THIS, pick
+from harfe.report_figures import ROWS_TEXT, Figures
+from harfe.report_tables import (
+    components_table,
+    interaction_matrix,
+    terms_table,
+    variables_table,
+)
+from harfe.report_text import details, escape, listed, number, percent, plural, table
+
+# Addends of the formula that are shown at once.
+_MOST_ADDENDS = 12
+
+
+def render(summary: dict[str, Any]) -> str:
+    """Write a page from what `summarise` returned.
+
+    Parameters
+    ----------
+    summary : dict
+
+    Returns
+    -------
+    str
+        A whole HTML document. It loads nothing; its script is the only one that may run.
+    """
+    figures = Figures(summary)
+    style, script = _template("report.css"), _template("report.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    slots = {
+        "target": escape(summary["target"]),
+        "lead": _lead(summary),
+        "tiles": _tiles(summary),
+        "cautions": _cautions(summary),
+        "errors": _errors(summary),
+        "what_if": _what_if(summary),
+        "variables": variables_table(summary),
+        "unused": _unused(summary),
+        "components": components_table(summary),
+        "terms": terms_table(summary),
+        "matrix": interaction_matrix(summary),
+        "curves": _curves(summary, figures),
+        "maps": _maps(summary, figures),
+        "quality": figures.parity() + figures.residuals() + figures.distribution(),
+        "found": _found(summary, figures),
+        "formula": _formula(summary),
+        "facts": _facts(summary),
+        "inputs": _inputs(summary),
+        "notes": _notes(summary),
+        "style": style,
+        "script": script,
+        "digest": digest,
+    }
+    slots["data"] = _json({"figures": figures.readings, "what_if": _panel(summary)})
+    return Template(_template("report.html")).substitute(slots)
+
+
+def _template(name: str) -> str:
+    return (files("harfe") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _json(value: Any) -> str:
+    """JSON that cannot end the script element it stands in."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _lead(summary: dict[str, Any]) -> str:
+    model, data = summary["model"], summary["data"]
+    orders = model["orders"]
+    most = max(orders, default=0)
+    few = f"{most}" if orders == [most] else f"at most {most}"
+    waves = model["waves"] if model["n_features"] != 1 else model["waves"].removesuffix("s")
+    target = ""
+    if model["n_targets"] > 1:
+        target = f" This page is about target {model['target'] + 1} of {model['n_targets']}."
+    return (
+        f"A sum of {model['n_features']} {escape(waves)} of {few} "
+        f"{'input' if most == 1 else 'inputs'} each, fitted to {plural(data['n_rows'], 'row')} of "
+        f"{plural(data['n_inputs'], 'input')}. {model['n_inputs_used']} of them "
+        f"{'is' if model['n_inputs_used'] == 1 else 'are'} used.{target}"
+    )
+
+
+def _tiles(summary: dict[str, Any]) -> str:
+    errors, model, data = summary["errors"], summary["model"], summary["data"]
+    judged = errors["judged_on"]
+    mine = pick(errors, judged, THIS) or {}
+    where = {HELD_OUT: "on held-out rows", OUT_OF_FOLD: "out of fold"}.get(
+        judged, "on the rows of the fit"
+    )
+    against = ""
+    if errors["share_of_null"] is not None and errors["share_of_linear"] is not None:
+        against = (
+            f"{percent(errors['share_of_null'])} of the null model's error, "
+            f"{percent(errors['share_of_linear'])} of a linear model's"
+        )
+    held = f"{data['n_holdout']} more held out" if data["n_holdout"] else "none held out"
+    tiles = [
+        (f"Error (RMSE) {where}", number(mine.get("rmse")), against),
+        (f"R² {where}", number(mine.get("r2"), 3), "1 is perfect, 0 is the mean"),
+        (
+            "Size of the model",
+            plural(model["n_terms"], "term"),
+            f"{plural(model['n_features'], 'feature')} kept of {model['n_drawn']} drawn",
+        ),
+        ("Rows of the fit", str(data["n_rows"]), held),
+    ]
+    interval = errors["interval"]
+    if interval is not None:
+        tiles.append(
+            (
+                f"{100 * interval['level']:.0f} % interval",
+                f"± {number(interval['half_width'], 3)}",
+                f"holds {percent(interval['inside'])} of the held-out rows",
+            )
+        )
+    return "".join(
+        f"<div><dt>{escape(name)}</dt><dd><b>{escape(value)}</b><small>{escape(more)}</small></dd>"
+        "</div>"
+        for name, value, more in tiles
+    )
+
+
+def _cautions(summary: dict[str, Any]) -> str:
+    found = summary["cautions"]
+    if not found:
+        return "<p>None of the checks of this page found anything to warn of.</p>"
+    items = "".join(
+        f"<li><strong>{escape(c['kind'][:1].upper() + c['kind'][1:])}.</strong> "
+        f"{escape(c['text'])}</li>"
+        for c in found
+    )
+    return f'<ul class="cautions">{items}</ul>'
+
+
+def _errors(summary: dict[str, Any]) -> str:
+    lines = summary["errors"]["table"]
+    names = {
+        THIS: "this model",
+        LINEAR: "linear model, least squares",
+        NULL: "null model, the mean",
+    }
+    parts = list(dict.fromkeys(line["rows"] for line in lines))
+    head = ["Model"]
+    for part in parts:
+        head += [f"{measure}, {ROWS_TEXT[part]}" for measure in ("RMSE", "MAE", "R²")]
+    rows = []
+    for name, text in names.items():
+        row = [text]
+        for part in parts:
+            line = pick(summary["errors"], part, name) or {}
+            row += [number(line.get("rmse")), number(line.get("mae")), number(line.get("r2"), 3)]
+        rows.append(row)
+    return table(head, rows, caption="Errors of this model and of two simple ones", kind="errors")
+
+
+def _what_if(summary: dict[str, Any]) -> str:
+    if summary["what_if"] is None:
+        return (
+            "<p>This model has too many features to compute it in a page; use "
+            "<code>predict</code>.</p>"
+        )
+    return (
+        '<div id="what-if"><noscript><p>The panel needs JavaScript, which is switched off.</p>'
+        "</noscript></div>"
+    )
+
+
+def _panel(summary: dict[str, Any]) -> dict[str, Any] | None:
+    """The model for the page, its inputs in order of importance."""
+    panel = summary["what_if"]
+    if panel is None:
+        return None
+    total = {v["variable"]: v["total"] for v in summary["explanation"]["variables"]}
+    order = sorted(
+        range(len(panel["inputs"])), key=lambda i: -(total[panel["inputs"][i]["name"]] or 0.0)
+    )
+    interval = summary["errors"]["interval"]
+    half = None if interval is None else interval["half_width"]
+    return {**panel, "order": order, "target": summary["target"], "half_width": half}
+
+
+def _unused(summary: dict[str, Any]) -> str:
+    names = [v["variable"] for v in summary["explanation"]["variables"] if not v["count"]]
+    return f"<p>Not used: {listed(names)}.</p>" if names else ""
+
+
+def _curves(summary: dict[str, Any], figures: Figures) -> str:
+    if not summary["drawn"]["curves"]:
+        return "<p>No input explains a part of the variance by itself.</p>"
+    return f'<div class="small">{figures.curves()}</div>'
+
+
+def _maps(summary: dict[str, Any], figures: Figures) -> str:
+    drawn = summary["drawn"]
+    left = drawn["not_drawn"]
+    out = ""
+    if drawn["maps"]:
+        out = (
+            "<p>What two inputs add together beyond their curves; blue is less, orange is more, "
+            "the same colours in all maps. Dots are rows of the fit: where there are none, the map "
+            f'is a guess.</p>{figures.scale()}<div class="small">{figures.maps()}</div>'
+        )
+    rest = [
+        plural(left[kind], word)
+        for kind, word in (
+            ("curves", "more curve"),
+            ("maps", "more map"),
+            (
+                "higher",
+                "component of three or more inputs",
+            ),
+        )
+        if left[kind]
+    ]
+    if rest:
+        higher = ""
+        if left["higher"]:
+            higher = f"; three or more make {percent(left['higher_share'])} of the variance"
+        out += f"<p>Not drawn: {', '.join(rest)}{higher}. The table of components lists them.</p>"
+    return out
+
+
+def _found(summary: dict[str, Any], figures: Figures) -> str:
+    model = summary["model"]
+    out = ""
+    if summary["laws"]:
+        rows = [
+            [law["candidate"], number(law["rmse"]), "yes" if law["used"] else "no"]
+            for law in summary["laws"]
+        ]
+        out += (
+            f"<p>The law that features are drawn from was learned; features were then "
+            f"{escape(model['fit'])}. Noise makes {percent(model['noise_share'])} of the variance "
+            "of the target, by the likelihood.</p>"
+            + details(
+                "Table: laws that were tried",
+                table(["Law", "RMSE, held-out folds", "Used"], rows, caption="Laws tried"),
+            )
+        )
+    convergence, path = figures.convergence(), figures.path()
+    drawn = [part for part in (convergence, path) if part.startswith("<figure")]
+    said = [part for part in (convergence, path) if not part.startswith("<figure")]
+    return out + "".join(said) + f'<div class="pair">{"".join(drawn)}</div>'
+
+
+def _formula(summary: dict[str, Any]) -> str:
+    _, _, right = summary["formula"].partition(" = ")
+    lines = addends(right)
+    first = escape(f"{summary['target']} =\n  " + "\n  ".join(lines[:_MOST_ADDENDS]))
+    out = f'<pre class="formula" tabindex="0" aria-label="Formula">{first}</pre>'
+    if len(lines) > _MOST_ADDENDS:
+        rest = escape("  " + "\n  ".join(lines[_MOST_ADDENDS:]))
+        out += details(
+            plural(len(lines) - _MOST_ADDENDS, "more addend"),
+            f'<pre class="formula" tabindex="0" aria-label="Rest of the formula">{rest}</pre>',
+        )
+    return out
+
+
+def addends(text: str) -> list[str]:
+    """A sum cut before every sign that stands in no brackets and in no name."""
+    lines, start, depth, quoted = [], 0, 0, False
+    for k, character in enumerate(text):
+        if character == "`":
+            quoted = not quoted
+        elif not quoted:
+            depth += (character == "(") - (character == ")")
+            if depth == 0 and text[k : k + 3] in (" + ", " - "):
+                lines.append(text[start:k])
+                start = k + 1
+    return [*lines, text[start:]]
+
+
+def _facts(summary: dict[str, Any]) -> str:
+    model, data = summary["model"], summary["data"]
+    facts: list[tuple[str, Any]] = [
+        ("Target", summary["target"]),
+        ("Rows of the fit", data["n_rows"]),
+    ]
+    if data["weighted"]:
+        facts.append(("Sum of their weights", number(data["total_weight"])))
+    facts += [
+        ("Inputs", f"{data['n_inputs']}, {model['n_inputs_used']} of them used"),
+        ("Fingerprint of these rows", data["fingerprint"]),
+    ]
+    if data["n_holdout"]:
+        facts += [
+            ("Held-out rows", data["n_holdout"]),
+            ("Fingerprint of the held-out rows", data["fingerprint_holdout"]),
+        ]
+    facts += [
+        (
+            "Target, mean and deviation",
+            f"{number(data['target_mean'])} and {number(data['target_deviation'])}",
+        ),
+        ("Target, range", f"{number(data['target_lower'])} to {number(data['target_upper'])}"),
+        ("Model", model["class"]),
+        ("Features", f"{model['n_features']} kept of {model['n_drawn']} drawn"),
+        ("Ridge weight", number(model["alpha"], 3)),
+        ("Seed", str(model["seed"])),
+        ("Made", summary["created"]),
+        *_meta(summary),
+    ]
+    rows = [[name, "–" if value is None else str(value)] for name, value in facts]
+    versions = [[name, text] for name, text in summary["versions"].items()]
+    settings = [[name, text] for name, text in summary["settings"].items()]
+    out = table(["Fact", "Value"], rows, caption="What was fitted on what", kind="facts")
+    out += details("Table: versions", table(["Package", "Version"], versions, kind="facts"))
+    if settings:
+        out += details(
+            "Table: settings other than the defaults",
+            table(["Setting", "Value"], settings, kind="facts"),
+        )
+    return out
+
+
+def _meta(summary: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Further facts; tables of them are for programs."""
+    return [
+        (
+            name[:1].upper() + name[1:],
+            "; ".join(map(str, value)) if isinstance(value, list) else value,
+        )
+        for name, value in summary["meta"].items()
+        if not isinstance(value, dict) and value != []
+    ]
+
+
+def _inputs(summary: dict[str, Any]) -> str:
+    rows = []
+    clipped = any(
+        line["clip_lower"] is not None or line["clip_upper"] is not None
+        for line in summary["inputs"]
+    )
+    for line in summary["inputs"]:
+        keys = ("lower", "median", "upper", "deviation")
+        row = [line["input"], "yes" if line["used"] else "no", *(number(line[k]) for k in keys)]
+        if clipped:
+            row += [number(line["clip_lower"]), number(line["clip_upper"])]
+        rows.append(row)
+    head = ["Input", "Used", "Smallest", "Median", "Largest", "Deviation"]
+    head += ["Clipped below", "Clipped above"] if clipped else []
+    title = f"Table: {plural(len(rows), 'input')}"
+    return details(title, table(head, rows, caption="Inputs as the fit saw them"))
+
+
+def _notes(summary: dict[str, Any]) -> str:
+    said = {caution["text"].rstrip(".").lower() for caution in summary["cautions"]}
+    notes = [n for n in summary["explanation"]["notes"] if n.rstrip(".").lower() not in said]
+    items = "".join(f"<li>{escape(note[:1].upper() + note[1:])}.</li>" for note in notes)
+    return f"<ul>{items}</ul>" if items else ""

@@ -1,0 +1,122 @@
+"""Words and numbers of a report page: digits, escapes, tables."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+MISSING = "–"
+
+_MINUS = "−"
+
+
+def escape(text: Any) -> str:
+    """Text that is no markup, also within quotes."""
+    return html.escape(str(text), quote=True)
+
+
+def number(value: Any, digits: int = 4) -> str:
+    """So many significant digits, written out from 0.0001 to a million."""
+    if value is None or not math.isfinite(value):
+        return MISSING
+    if isinstance(value, int) or value == 0:
+        text = str(int(value))
+    elif 1e-4 <= abs(value) < 1e6:
+        places = max(digits - 1 - math.floor(math.log10(abs(value))), 0)
+        text = f"{value:.{places}f}"
+        if "." in text:
+            text = text.rstrip("0").rstrip(".")
+    else:
+        mantissa, _, power = f"{value:.{digits - 1}e}".partition("e")
+        if "." in mantissa:
+            mantissa = mantissa.rstrip("0").rstrip(".")
+        text = f"{mantissa}e{int(power)}"
+    return text.replace("-", _MINUS)
+
+
+def signed(value: float, digits: int = 4) -> str:
+    """A number with its sign."""
+    return ("+" if value > 0 else "") + number(value, digits)
+
+
+def percent(share: Any) -> str:
+    """A share as a percentage with two or three digits."""
+    if share is None:
+        return MISSING
+    value = 100 * float(share)
+    if abs(value) < 0.05:
+        return "0 %" if value == 0 else "< 0.1 %"
+    return f"{value:.1f} %".replace("-", _MINUS)
+
+
+def plural(count: int, word: str, words: str = "") -> str:
+    """A count and its noun."""
+    return f"{count} {word if count == 1 else words or word + 's'}"
+
+
+def listed(names: Sequence[str], most: int = 30) -> str:
+    """Names with commas, the first ones of many; escaped."""
+    shown = ", ".join(escape(name) for name in names[:most])
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+class Markup(str):
+    """Text that is markup already."""
+
+
+def table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    caption: str = "",
+    kind: str = "",
+    hidden_caption: bool = True,
+) -> str:
+    """A table whose first column names its rows; numbers stand to the right.
+
+    Cells are text (escaped), `Markup`, or numbers.
+    """
+    lines = [list(row) for row in rows]
+    right = [
+        bool(lines) and all(not isinstance(row[k], str) or _looks_numeric(row[k]) for row in lines)
+        for k in range(len(head))
+    ]
+    titles = "".join(
+        f'<th scope="col"{_right(right[k])}>{escape(title)}</th>' for k, title in enumerate(head)
+    )
+    body = []
+    for row in lines:
+        cells = [f'<th scope="row">{_cell(row[0])}</th>']
+        cells += [f"<td{_right(right[k])}>{_cell(row[k])}</td>" for k in range(1, len(row))]
+        body.append(f"<tr>{''.join(cells)}</tr>")
+    hide = ' class="hidden"' if hidden_caption else ""
+    above = f"<caption{hide}>{escape(caption)}</caption>" if caption else ""
+    return (
+        f'<div class="scroll"><table class="{kind}">{above}<thead><tr>{titles}</tr></thead>'
+        f"<tbody>{''.join(body)}</tbody></table></div>"
+    )
+
+
+def details(title: str, content: str) -> str:
+    """Content that is shown on demand."""
+    return f"<details><summary>{escape(title)}</summary>{content}</details>"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, Markup):
+        return str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None or isinstance(value, int | float):
+        return number(value)
+    return escape(value)
+
+
+def _right(right: bool) -> str:
+    return ' class="number"' if right else ""
+
+
+def _looks_numeric(text: str) -> bool:
+    return bool(text) and text[0] in "0123456789−–<±" and not isinstance(text, Markup)

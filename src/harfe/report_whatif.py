@@ -1,0 +1,173 @@
+"""The model as the page computes it: inputs to move, features with every digit, terms.
+
+    prediction = baseline + Σ_u (term_u(x) - mean of term_u over the rows)
+
+with the baseline the mean prediction over the rows, so that what a term adds is told against what
+it adds on average.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harfe.expansion import Expansion
+from harfe.machine import blocks
+from harfe.report_rows import ReportRows
+from harfe.terms import group_features, name_of, term_values
+
+# A page with more features is too large and too slow.
+_MOST_FEATURES = 5000
+_ROW_BLOCK = 2048
+
+
+def what_if(
+    model: Any, rows: ReportRows, target: int, encoder: Any = None
+) -> dict[str, Any] | None:
+    """All that a page needs to predict; None for models that are too large for a page."""
+    expansion: Expansion = model.expansion_
+    if len(expansion.features) > _MOST_FEATURES:
+        return None
+    features = expansion.features
+    present = (features.indices >= 0) & (features.values != 0)
+    used = sorted(set(features.indices[present].tolist()))
+    groups = [
+        g for g in categories(expansion.columns, rows.X, encoder) if set(g.places) & set(used)
+    ]
+    # Levels of a category come together, those that the model does not use as well.
+    shown = sorted({*used, *(k for g in groups for k in g.places if k is not None)})
+    place = {k: i for i, k in enumerate(shown)}
+    start = _most_frequent(groups, rows)
+    some = rows.sample()
+    means, deviations = _term_moments(expansion, some, target)
+    terms = group_features(expansion)
+    return {
+        "activation": features.activation,
+        "intercept": float(np.real(expansion.intercept[target])),
+        "baseline": float(np.real(expansion.intercept[target]) + means.sum()),
+        "range": [float(rows.prediction.min()), float(rows.prediction.max())],
+        "inputs": [_input(model, rows.X, k, start.get(k)) for k in shown],
+        "choices": [
+            {
+                "name": g.name,
+                "levels": list(g.levels),
+                "inputs": [None if k is None else place[k] for k in g.places],
+            }
+            for g in groups
+        ],
+        "features": [
+            [
+                [place[int(k)] for k in features.indices[j][present[j]]],
+                features.values[j][present[j]].tolist(),
+                float(features.phases[j]),
+                *_coefficients(expansion.coef[target, j], features.activation),
+            ]
+            for j in range(len(features))
+        ],
+        "terms": [
+            {
+                "term": name_of(u, expansion.columns),
+                "features": places.tolist(),
+                "mean": float(mean),
+                "deviation": float(deviation),
+            }
+            for (u, places), mean, deviation in zip(terms.items(), means, deviations, strict=True)
+        ],
+    }
+
+
+@dataclass(frozen=True)
+class Category:
+    """A column of texts: its levels and, for each, the input that is 1 there, if it has one."""
+
+    name: str
+    levels: tuple[str, ...]
+    places: tuple[int | None, ...]
+
+
+def categories(
+    columns: tuple[str, ...], X: NDArray[np.float64], encoder: Any = None
+) -> list[Category]:
+    """Inputs that are levels of one category.
+
+    An encoder of tables knows them. Without one they are told by names such as ``color=red`` and by
+    values, 0 or 1 and at most one of them 1, so that a name with "=" in it does no harm.
+    """
+    place = {column: k for k, column in enumerate(columns)}
+    if encoder is not None:
+        return [
+            Category(
+                column.name,
+                tuple(column.levels),
+                tuple(place.get(f"{column.name}={level}") for level in column.levels),
+            )
+            for column in encoder.columns
+            if column.kind == "category"
+        ]
+    named: dict[str, list[int]] = {}
+    for k, column in enumerate(columns):
+        name, equals, level = column.partition("=")
+        if name and equals and level:
+            named.setdefault(name, []).append(k)
+    return [
+        Category(name, tuple(columns[k].partition("=")[2] for k in group), tuple(group))
+        for name, group in named.items()
+        if len(group) > 1
+        and np.isin(X[:, group], (0.0, 1.0)).all()
+        and X[:, group].sum(axis=1).max() <= 1
+    ]
+
+
+def _coefficients(c: Any, activation: str) -> list[float]:
+    """Of φ; for exp those of cos and sin, as Re c·exp(iz) = Re c·cos z - Im c·sin z."""
+    return [float(c.real), -float(c.imag)] if activation == "exp" else [float(np.real(c))]
+
+
+def _most_frequent(groups: list[Category], rows: ReportRows) -> dict[int, float]:
+    """Inputs of categories at their most frequent level."""
+    start: dict[int, float] = {}
+    for group in groups:
+        known = [k for k in group.places if k is not None]
+        counts = {k: float(rows.share @ rows.X[:, k]) for k in known}
+        other = 1 - sum(counts.values())
+        for k in known:
+            first = counts[k] == max(counts.values()) and counts[k] >= other
+            start[k] = float(first and 1.0 not in (start.get(j) for j in known))
+    return start
+
+
+def _input(model: Any, X: NDArray[np.float64], k: int, start: float | None) -> dict[str, Any]:
+    kept, bounds = model.inputs_, model.expansion_.bounds
+    clip: list[float | None] = [None, None]
+    if bounds is not None:
+        ends = (float(bounds.lower[k]), float(bounds.upper[k]))
+        clip = [end if np.isfinite(end) else None for end in ends]
+    middle = len(kept.quantiles) // 2
+    whole = bool(np.all(X[:, k] == np.round(X[:, k])))
+    return {
+        "name": model.expansion_.columns[k],
+        "column": int(k),
+        "lower": float(kept.lower[k]),
+        "upper": float(kept.upper[k]),
+        "start": float(kept.quantiles[middle, k]) if start is None else start,
+        "whole": whole,
+        "clip": clip,
+    }
+
+
+def _term_moments(
+    expansion: Expansion, rows: ReportRows, target: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and deviation of every raw term over the rows."""
+    n_terms = len(group_features(expansion))
+    mean = np.zeros(n_terms)
+    for part in blocks(len(rows), _ROW_BLOCK):
+        mean += rows.share[part] @ np.real(term_values(expansion, rows.X[part])[:, :, target])
+    square = np.zeros(n_terms)
+    for part in blocks(len(rows), _ROW_BLOCK):
+        values = np.real(term_values(expansion, rows.X[part])[:, :, target])
+        square += rows.share[part] @ (values - mean) ** 2
+    return mean, np.sqrt(square)
