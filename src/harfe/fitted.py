@@ -110,7 +110,7 @@ class ExpansionRegressor(  # type: ignore[override]  # _pool can be set: see `Sa
             "objective": fit.result.objective,
             "relative_residual": fit.result.relative_residual,
         }
-        self.stop_reason_ = fit.result.reason
+        self._stop_reason = fit.result.reason.name
         clipped = fit.bounds.clip(X)
         self.feature_importances_ = sensitivities(fit.expansion, clipped, weights)
         self.inputs_ = KeptInputs.of(fit.expansion, X, weights)

@@ -208,17 +208,6 @@ class Plain:
 
 
 @dataclass(frozen=True)
-class Reason:
-    """Why the pursuit stopped, by name."""
-
-    def write(self, value: Any, path: str, writer: Writer) -> Any:  # noqa: D102
-        return value.name
-
-    def read(self, data: Any, path: str, reader: Reader) -> Any:  # noqa: D102
-        return StopReason[Text(tuple(StopReason.__members__)).read(data, path, reader)]
-
-
-@dataclass(frozen=True)
 class Part:
     """A value with named fields; `check` looks at it as a whole and says what is wrong."""
 
@@ -437,7 +426,7 @@ ATTRIBUTES: dict[str, Spec] = {
     "n_nonzero_coefs_": Whole(),
     "n_iter_": Whole(),
     "history_": ByName(Array("f", (None,))),
-    "stop_reason_": Reason(),
+    "_stop_reason": Text(tuple(StopReason.__members__)),
     "feature_importances_": _PER_INPUT,
     "inputs_": _KEPT_INPUTS,
     "uncertainty_": Maybe(_UNCERTAINTY),

@@ -6,9 +6,14 @@ import os
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from harfe.expansion import Expansion
 from harfe.mixed_law import Law
 from harfe.pool import FeaturePool
 from harfe.pool_origin import PoolOrigin
+from harfe.pursuit import StopReason
 
 
 class Saving:
@@ -17,7 +22,11 @@ class Saving:
     law_: Law
     seed_: int
     n_components_: int
+    support_: NDArray[np.intp]
+    expansion_: Expansion
     _pool_origin: PoolOrigin
+    # By name: an Enum is more than files of skops hold.
+    _stop_reason: str
 
     def save(self, path: str | os.PathLike[str], *, meta: dict[str, Any] | None = None) -> None:
         """Write the fitted model to a file that :func:`harfe.load` reads; see :func:`harfe.save`.
@@ -36,4 +45,11 @@ class Saving:
     @cached_property
     def _pool(self) -> FeaturePool:
         """All N features: a fit sets them, a loaded model draws them again when asked."""
-        return self._pool_origin.draw(self.law_, self.n_components_, self.seed_)
+        drawn = self._pool_origin.draw(self.law_, self.n_components_, self.seed_)
+        # The kept ones are known whatever was drawn.
+        return drawn.replaced(self.support_, self.expansion_.features)
+
+    @property
+    def stop_reason_(self) -> StopReason:
+        """Why the pursuit ended; its value is advice."""
+        return StopReason[self._stop_reason]
