@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, Self
 
 import numpy as np
 
@@ -35,7 +35,11 @@ class Source(Protocol):
     """A table that is read block after block."""
 
     names: tuple[str, ...]
-    dialect: Dialect | None
+
+    @property
+    def dialect(self) -> Dialect | None:
+        """How a text writes its table; None for other files."""
+        ...
 
     def blocks(
         self, columns: Sequence[str] | None = None, texts: Collection[str] = ()
@@ -43,7 +47,7 @@ class Source(Protocol):
         """Rows in their order: only these columns, and some of them as the texts that they are."""
         ...
 
-    def __enter__(self) -> Source: ...
+    def __enter__(self) -> Self: ...
 
     def __exit__(self, *exception: object) -> None: ...
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -36,13 +37,9 @@ class Dialect:
     header: bool = True
     separator_line: bool = False
 
-    def rows(self, lines: object) -> csv._reader:
-        """Fields of every line."""
-        return csv.reader(
-            lines,  # type: ignore[call-overload]
-            delimiter=self.delimiter,
-            skipinitialspace=True,
-        )
+    def rows(self, lines: Iterable[str]) -> Any:
+        """Fields of every line, by the standard library's reader."""
+        return csv.reader(lines, delimiter=self.delimiter, skipinitialspace=True)
 
 
 def sniff(
