@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from harfe.report_svg import LESS, MORE, Axis, Drawing
-from harfe.report_text import details, escape, number, percent, signed, table
+from harfe.report_svg import LESS, MORE, Axis, Drawing, opacity
+from harfe.report_text import breakable, details, escape, number, percent, signed, table
 
 ROWS_TEXT = {
     "held-out": "held-out rows",
@@ -17,6 +17,7 @@ ROWS_TEXT = {
 
 # Points of a curve, and of a side of a map, in its table.
 _CURVE_ROWS, _MAP_ROWS = 13, 7
+_THIRD: dict[str, Any] = {"width": 370.0, "height": 270.0}
 _SMALL: dict[str, Any] = {"width": 330.0, "height": 210.0, "n_ticks": 4}
 
 
@@ -35,7 +36,7 @@ class Figures:
             self.readings[ident] = reading
             out = f'<output class="readout" id="read-{ident}"></output>'
         return (
-            f'<figure class="figure"><figcaption><strong>{escape(title)}</strong> '
+            f'<figure class="figure"><figcaption><strong>{breakable(title)}</strong> '
             f'<span class="note">{note}</span></figcaption>'
             f'<div class="plot" data-figure="{ident}">{drawing.svg()}</div>{out}{below}</figure>'
         )
@@ -50,6 +51,7 @@ class Figures:
             Axis(both.low, both.high, f"observed {target}"),
             f"Observed against predicted {target}, {ROWS_TEXT[part['rows']]}",
             hover={"kind": "points", "x": xs, "y": ys, "names": ["predicted", "observed"]},
+            **_THIRD,
         )
         drawing.line([both.low, both.high], [both.low, both.high], "guide")
         drawing.dots(xs, ys, "c1")
@@ -67,6 +69,7 @@ class Figures:
             Axis.around([*ys, 0.0], "observed minus predicted"),
             f"Residuals against predicted {target}, {ROWS_TEXT[part['rows']]}",
             hover={"kind": "points", "x": xs, "y": ys, "names": ["predicted", "residual"]},
+            **_THIRD,
         )
         drawing.level(0.0)
         drawing.dots(xs, ys, "c1")
@@ -97,6 +100,7 @@ class Figures:
             Axis(0.0, 1.08 * max(counts), "rows"),
             f"Histogram of the residuals, {ROWS_TEXT[part['rows']]}",
             hover={"kind": "curve", "x": middle, "y": counts, "names": ["residual near", "rows"]},
+            **_THIRD,
         )
         drawing.columns(edges, counts, "c1")
         drawing.upright(0.0)
@@ -113,7 +117,7 @@ class Figures:
         large = next(s["within"] for s in part["sizes"] if s["share"] == 0.9)
         note = (
             f"Half of the {part['n_rows']} {ROWS_TEXT[part['rows']]} are within "
-            f"± {number(typical, 3)}, nine of ten within ± {number(large, 3)}."
+            f"±\u00a0{number(typical, 3)}, nine of ten within ±\u00a0{number(large, 3)}."
         )
         below = details("Table: sizes of the residuals", within + bins)
         return self.figure("distribution", "Distribution of the residuals", note, drawing, below)
@@ -124,7 +128,7 @@ class Figures:
         objective, residual = part["objective"], part["relative_residual"]
         if len(objective) < 2:
             return (
-                f"<p>{escape(part['advice'])} Its residual on the rows of the fit is "
+                f"<p>{escape(part['advice'])} The residual on the rows of the fit is "
                 f"{percent(residual[0])} of the deviation of the target.</p>"
             )
         rounds = list(range(1, len(objective) + 1))
@@ -152,7 +156,8 @@ class Figures:
         part = self.summary["path"]
         if part is None:
             return ""
-        lines = part["lines"]
+        # The first colour is the one that the eye goes to.
+        lines = sorted(part["lines"], key=lambda line: not line["chosen"])
         values = [v for line in lines for v in line["rmse"]]
         unit = ", in deviations" if part["several_targets"] else ""
         drawing = Drawing(
@@ -173,7 +178,8 @@ class Figures:
             drawing.dots(line["size"], line["rmse"], f"{kind} big")
             legend.append(
                 f'<li><svg class="swatch" viewBox="0 0 26 8" aria-hidden="true">'
-                f'<path class="line {kind}" d="M0 4H26"/></svg>{escape(line["name"])}</li>'
+                f'<path class="line {kind}" d="M0 4H26"/></svg>{escape(line["name"])}'
+                f"{' (this model)' if line['chosen'] and len(lines) > 1 else ''}</li>"
             )
         main = next((line for line in lines if line["chosen"]), lines[0])
         drawing.hover = {
@@ -226,21 +232,24 @@ class Figures:
 
     def maps(self) -> str:
         """What pairs of inputs add beyond their curves."""
-        maps = self.summary["drawn"]["maps"]
-        limit = max((abs(v) for part in maps for row in part["values"] for v in row), default=0.0)
+        maps, limit = self.summary["drawn"]["maps"], self._limit()
         return "".join(self._map(k, part, limit) for k, part in enumerate(maps))
 
     def scale(self) -> str:
         """The colours of the maps."""
-        maps = self.summary["drawn"]["maps"]
-        limit = max((abs(v) for part in maps for row in part["values"] for v in row), default=0.0)
-        less, more = (",".join(map(str, colour)) for colour in (LESS, MORE))
+        limit = number(self._limit(), 3)
+        steps = [k / 8 for k in range(9)]
+        stops = [_stop(LESS, size, 50 - 50 * size) for size in reversed(steps)]
+        stops += [_stop(MORE, size, 50 + 50 * size) for size in steps]
         return (
-            f'<p class="scale"><span>{number(-limit, 3)}</span>'
-            '<span class="ramp" style="background:'
-            f"linear-gradient(90deg,rgb({less}),rgba({less},0) 50%,rgba({more},0) 50%,rgb({more}))"
-            f'"></span><span>+{number(limit, 3)}</span></p>'
+            f'<p class="scale"><span>−{limit} and less</span><span class="ramp" '
+            f'style="background:linear-gradient(90deg,{",".join(stops)})"></span>'
+            f"<span>+{limit} and more</span></p>"
         )
+
+    def _limit(self) -> float:
+        """The strongest colour: what maps come to where rows are, not in empty corners."""
+        return max((part["limit"] for part in self.summary["drawn"]["maps"]), default=1.0) or 1.0
 
     def _map(self, k: int, part: dict[str, Any], limit: float) -> str:
         first, second = part["variables"]
@@ -271,3 +280,8 @@ class Figures:
         below = details("Table", table(head, rows, caption=caption))
         note = f"{percent(part['share'])} of the variance"
         return self.figure(f"map{k}", part["component"], note, drawing, below)
+
+
+def _stop(colour: tuple[int, int, int], size: float, place: float) -> str:
+    """A point of a ramp of colours."""
+    return f"rgba({','.join(map(str, colour))},{opacity(size):.2f}) {place:.1f}%"

@@ -12,12 +12,24 @@ from typing import Any
 from harfe.report_errors import HELD_OUT, LINEAR, NULL, OUT_OF_FOLD, THIS, pick
 from harfe.report_figures import ROWS_TEXT, Figures
 from harfe.report_tables import (
+    VISIBLE,
     components_table,
     interaction_matrix,
     terms_table,
     variables_table,
 )
-from harfe.report_text import details, escape, listed, number, percent, plural, table
+from harfe.report_text import (
+    MISSING,
+    aligned,
+    details,
+    escape,
+    fixed,
+    listed,
+    number,
+    percent,
+    plural,
+    table,
+)
 
 # Addends of the formula that are shown at once.
 _MOST_ADDENDS = 12
@@ -111,7 +123,7 @@ def _tiles(summary: dict[str, Any]) -> str:
     held = f"{data['n_holdout']} more held out" if data["n_holdout"] else "none held out"
     tiles = [
         (f"Error (RMSE) {where}", number(mine.get("rmse")), against),
-        (f"R² {where}", number(mine.get("r2"), 3), "1 is perfect, 0 is the mean"),
+        (f"R² {where}", fixed(mine.get("r2")), "1 is perfect, 0 is the mean"),
         (
             "Size of the model",
             plural(model["n_terms"], "term"),
@@ -124,7 +136,7 @@ def _tiles(summary: dict[str, Any]) -> str:
         tiles.append(
             (
                 f"{100 * interval['level']:.0f} % interval",
-                f"± {number(interval['half_width'], 3)}",
+                f"±\u00a0{number(interval['half_width'], 3)}",
                 f"holds {percent(interval['inside'])} of the held-out rows",
             )
         )
@@ -158,13 +170,14 @@ def _errors(summary: dict[str, Any]) -> str:
     head = ["Model"]
     for part in parts:
         head += [f"{measure}, {ROWS_TEXT[part]}" for measure in ("RMSE", "MAE", "R²")]
-    rows = []
-    for name, text in names.items():
-        row = [text]
-        for part in parts:
-            line = pick(summary["errors"], part, name) or {}
-            row += [number(line.get("rmse")), number(line.get("mae")), number(line.get("r2"), 3)]
-        rows.append(row)
+    sizes = [line[measure] for line in lines for measure in ("rmse", "mae")]
+    texts = dict(zip(sizes, aligned(sizes), strict=True)) | {None: MISSING}
+    columns = [list(names.values())]
+    for part in parts:
+        found = [pick(summary["errors"], part, name) or {} for name in names]
+        columns += [[texts[line.get(measure)] for line in found] for measure in ("rmse", "mae")]
+        columns.append([fixed(line.get("r2")) for line in found])
+    rows = list(zip(*columns, strict=True))
     return table(head, rows, caption="Errors of this model and of two simple ones", kind="errors")
 
 
@@ -189,9 +202,10 @@ def _panel(summary: dict[str, Any]) -> dict[str, Any] | None:
     order = sorted(
         range(len(panel["inputs"])), key=lambda i: -(total[panel["inputs"][i]["name"]] or 0.0)
     )
+    weak = [i for i in order if (total[panel["inputs"][i]["name"]] or 0.0) < VISIBLE]
     interval = summary["errors"]["interval"]
     half = None if interval is None else interval["half_width"]
-    return {**panel, "order": order, "target": summary["target"], "half_width": half}
+    return {**panel, "order": order, "weak": weak, "target": summary["target"], "half_width": half}
 
 
 def _unused(summary: dict[str, Any]) -> str:
@@ -216,14 +230,11 @@ def _maps(summary: dict[str, Any], figures: Figures) -> str:
             f'is a guess.</p>{figures.scale()}<div class="small">{figures.maps()}</div>'
         )
     rest = [
-        plural(left[kind], word)
-        for kind, word in (
-            ("curves", "more curve"),
-            ("maps", "more map"),
-            (
-                "higher",
-                "component of three or more inputs",
-            ),
+        plural(left[kind], *words)
+        for kind, words in (
+            ("curves", ("more curve", "more curves")),
+            ("maps", ("more map", "more maps")),
+            ("higher", ("component of three or more inputs", "components of three or more inputs")),
         )
         if left[kind]
     ]
@@ -253,9 +264,10 @@ def _found(summary: dict[str, Any], figures: Figures) -> str:
             )
         )
     convergence, path = figures.convergence(), figures.path()
-    drawn = [part for part in (convergence, path) if part.startswith("<figure")]
-    said = [part for part in (convergence, path) if not part.startswith("<figure")]
-    return out + "".join(said) + f'<div class="pair">{"".join(drawn)}</div>'
+    if not convergence.startswith("<figure"):
+        convergence = f"<div>{out}{convergence}</div>"
+        out = ""
+    return f'{out}<div class="pair">{convergence}{path}</div>'
 
 
 def _formula(summary: dict[str, Any]) -> str:
@@ -312,7 +324,7 @@ def _facts(summary: dict[str, Any]) -> str:
         ("Model", model["class"]),
         ("Features", f"{model['n_features']} kept of {model['n_drawn']} drawn"),
         ("Ridge weight", number(model["alpha"], 3)),
-        ("Seed", str(model["seed"])),
+        ("Seed of the features", str(model["seed"])),
         ("Made", summary["created"]),
         *_meta(summary),
     ]

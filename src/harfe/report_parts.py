@@ -116,6 +116,7 @@ def _map(parts: Anova, kept: KeptInputs, i: int, X: NDArray[np.float64]) -> dict
     x, y = (np.linspace(*end, _MAP_POINTS) for end in ends)
     points = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
     values = np.real(parts.component(u, points)).reshape(len(x), len(y))
+    at_rows = np.abs(np.real(parts.component(u, X[:, list(u)])))
     dots = np.stack([np.clip(X[:, k], *end) for k, end in zip(u, ends, strict=True)])
     return {
         "component": name_of(u, parts.expansion.columns),
@@ -124,5 +125,6 @@ def _map(parts: Anova, kept: KeptInputs, i: int, X: NDArray[np.float64]) -> dict
         "x": rounded(x),
         "y": rounded(y),
         "values": [rounded(row, 4) for row in values],
+        "limit": float(np.quantile(at_rows, 0.98)),
         "dots": [rounded(line, 4) for line in dots],
     }

@@ -158,6 +158,7 @@ def _model(model: Any, target: int) -> dict[str, Any]:
 def _data(model: Any, rows: ReportRows, holdout: ReportRows | None) -> dict[str, Any]:
     columns = model.expansion_.columns
     mean = float(rows.share @ rows.y)
+    deviation = float(np.sqrt(rows.share @ (rows.y - mean) ** 2))
     return {
         "n_rows": len(rows),
         "total_weight": float(rows.weights.sum()),
@@ -166,8 +167,9 @@ def _data(model: Any, rows: ReportRows, holdout: ReportRows | None) -> dict[str,
         "fingerprint": rows.fingerprint(columns),
         "n_holdout": 0 if holdout is None else len(holdout),
         "fingerprint_holdout": None if holdout is None else holdout.fingerprint(columns),
-        "target_mean": mean,
-        "target_deviation": float(np.sqrt(rows.share @ (rows.y - mean) ** 2)),
+        # A target that was centred has the rounding of its mean left.
+        "target_mean": 0.0 if abs(mean) < 1e-12 * deviation else mean,
+        "target_deviation": deviation,
         "target_lower": float(rows.y.min()),
         "target_upper": float(rows.y.max()),
     }

@@ -74,7 +74,7 @@ class Axis:
 def _round_steps(low: float, high: float, count: int) -> list[float]:
     rough = (high - low) / count
     power = 10.0 ** math.floor(math.log10(rough)) if rough > 0 else 1.0
-    step = next((f * power for f in (1, 2, 2.5, 5) if f * power >= rough), 10 * power)
+    step = min((f * power for f in (1, 2, 2.5, 5, 10)), key=lambda f: abs(math.log(f / rough)))
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
     return [float(f"{k * step:.12g}") for k in range(first, last + 1)]
@@ -181,6 +181,7 @@ class Drawing:
         return (
             f'<svg class="chart" viewBox="0 0 {_short(self.width)} {_short(self.height)}" '
             f'role="img" aria-label="{escape(self.title)}">{self._axes()}{"".join(self.parts)}'
+            f"{self._frame()}"
             '<g class="cursor"></g></svg>'
         )
 
@@ -220,17 +221,23 @@ class Drawing:
         if self.y.label:
             label = shortened(self.y.label, self.width)
             texts.append(f'<text x="2" y="12" class="label">{escape(label)}</text>')
-        frame = f"M{_short(self.left)} {_short(bottom)}H{_short(right)}"
-        return (
-            f'<path class="grid" d="{"".join(grid)}"/><path class="axis" d="{frame}"/>'
-            f"{''.join(texts)}"
-        )
+        return f'<path class="grid" d="{"".join(grid)}"/>{"".join(texts)}'
+
+    def _frame(self) -> str:
+        """The lower edge, above what stands on it."""
+        left, right = _short(self.left), _short(self.left + self.inner_width)
+        return f'<path class="axis" d="M{left} {_short(self.top + self.inner_height)}H{right}"/>'
 
 
 def shortened(text: str, width: float) -> str:
     """Text that fits into so many units."""
     most = int(width / _DIGIT)
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def opacity(size: float) -> float:
+    """How strong a colour is; the weak ones are lifted, or they would be lost on dark ground."""
+    return float(min(max(size, 0.0), 1.0) ** 0.75)
 
 
 def png(rows: Sequence[Sequence[float]], limit: float) -> str:
@@ -240,7 +247,7 @@ def png(rows: Sequence[Sequence[float]], limit: float) -> str:
     for row in rows:
         raw.append(0)
         for value in row:
-            size = min(abs(value) / limit, 1.0) if limit > 0 else 0.0
+            size = opacity(abs(value) / limit) if limit > 0 else 0.0
             raw += bytes((*(MORE if value > 0 else LESS), round(255 * size)))
     chunks = [
         (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)),

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from harfe.report_text import Markup, details, escape, percent, plural, table
+from harfe.report_text import Markup, breakable, details, percent, plural, table
+
+# Shares that are less than 0.1 % when rounded.
+VISIBLE = 0.0005
 
 
 def bar(*shares: float) -> Markup:
@@ -25,7 +28,7 @@ def variables_table(summary: dict[str, Any], most: int = 20) -> str:
     longest = max((v["total"] for v in rows), default=1.0) or 1.0
     lines = [
         [
-            v["variable"],
+            breakable(v["variable"]),
             bar(v["first_order"] / longest, (v["total"] - v["first_order"]) / longest),
             percent(v["total"]),
             percent(v["first_order"]),
@@ -35,12 +38,11 @@ def variables_table(summary: dict[str, Any], most: int = 20) -> str:
         for v in rows
     ]
     caption = "Share of the variance of the prediction that each input has a part in"
+    most = min(most, max(sum(v["total"] >= VISIBLE for v in rows), 1))
     out = table(head, lines[:most], caption=caption, kind="bars")
     if len(lines) > most:
-        out += details(
-            f"{plural(len(lines) - most, 'more input')}",
-            table(head, lines[most:], caption=caption, kind="bars"),
-        )
+        title = plural(len(lines) - most, "more input")
+        out += details(title, table(head, lines[most:], caption=caption, kind="bars"))
     return out
 
 
@@ -48,7 +50,11 @@ def components_table(summary: dict[str, Any], most: int = 15) -> str:
     """Share of each component, the largest first."""
     rows = [c for c in summary["explanation"]["components"] if c["share"] > 0]
     longest = max((c["share"] for c in rows), default=1.0)
-    lines = [[c["component"], bar(c["share"] / longest), percent(c["share"])] for c in rows]
+    lines = [
+        [breakable(c["component"]), bar(c["share"] / longest), percent(c["share"])] for c in rows
+    ]
+    # What rounds to nothing is listed on demand.
+    most = min(most, max(sum(c["share"] >= VISIBLE for c in rows), 1))
     head, caption = ["Component", "Share", "of the variance"], "Share of the variance by component"
     out = table(head, lines[:most], caption=caption, kind="bars")
     if len(lines) > most:
@@ -70,7 +76,7 @@ def terms_table(summary: dict[str, Any]) -> str:
     rows = []
     for term in sorted(summary["explanation"]["terms"], key=lambda t: -t["weighted_share"]):
         cells = [percent(term[key]) for key in ("share", "pool_share", "weighted_share")]
-        row = [term["term"], str(term["count"]), *cells]
+        row = [breakable(term["term"]), str(term["count"]), *cells]
         rows.append([*row, percent(selected.get(term["term"], 0.0))] if selected else row)
     if selected:
         head.append(f"Kept in {stability['n_draws']} draws")
@@ -85,19 +91,19 @@ def interaction_matrix(summary: dict[str, Any], most: int = 20) -> str:
         return "<p>No two inputs meet in a feature: the model has no interactions.</p>"
     variables = [v for v in summary["explanation"]["variables"] if v["count"]]
     variables.sort(key=lambda v: -v["total"])
-    names = [v["variable"] for v in variables[:most]]
+    names = [v["variable"] for v in variables[:most] if v["total"] >= VISIBLE]
     alone = {v["variable"]: v["first_order"] for v in variables}
     largest = max([*pairs.values(), *alone.values()]) or 1.0
-    head = "".join(f'<th scope="col"><span>{escape(name)}</span></th>' for name in names)
+    head = "".join(f'<th scope="col"><span>{breakable(name)}</span></th>' for name in names)
     body = []
     for row in names:
-        cells = [f'<th scope="row">{escape(row)}</th>']
+        cells = [f'<th scope="row">{breakable(row)}</th>']
         for column in names:
             value = alone[row] if row == column else _pair(pairs, row, column)
             cells.append(_matrix_cell(value, largest, row == column))
         body.append(f"<tr>{''.join(cells)}</tr>")
     left = len(variables) - len(names)
-    more = f"<p>{plural(left, 'more input')} not shown.</p>" if left > 0 else ""
+    more = f"<p>{plural(left, 'more input')}, of less weight, not shown.</p>" if left > 0 else ""
     return (
         '<div class="scroll"><table class="matrix"><caption class="hidden">Interaction of every '
         "pair of inputs, in percent of the variance; on the diagonal each input alone</caption>"
@@ -111,7 +117,7 @@ def _pair(pairs: dict[tuple[str, ...], float], first: str, second: str) -> float
 
 
 def _matrix_cell(share: float, largest: float, diagonal: bool) -> str:
-    text = f"{100 * share:.1f}" if share >= 0.0005 else ("0" if share == 0 else "&lt;0.1")
+    text = f"{100 * share:.1f}" if share >= VISIBLE else ("0" if share == 0 else "&lt;0.1")
     kind = "alone" if diagonal else "zero" if share == 0 else ""
     # The eye reads areas of colour better if small values are lifted.
     strength = round(0.55 * (share / largest) ** 0.6, 3)

@@ -12,6 +12,10 @@ MISSING = "–"
 _MINUS = "−"
 
 
+class Markup(str):
+    """Text that is markup already."""
+
+
 def escape(text: Any) -> str:
     """Text that is no markup, also within quotes."""
     return html.escape(str(text), quote=True)
@@ -36,6 +40,25 @@ def number(value: Any, digits: int = 4) -> str:
     return text.replace("-", _MINUS)
 
 
+def aligned(values: Sequence[Any]) -> list[str]:
+    """Numbers of a column with the same decimals, where one choice suits all of them."""
+    sizes = [abs(v) for v in values if v]
+    if not sizes or max(sizes) > 1e4 * min(sizes) or not 1e-4 <= min(sizes) <= max(sizes) < 1e6:
+        return [number(value) for value in values]
+    places = max(3 - math.floor(math.log10(max(sizes))), 2 - math.floor(math.log10(min(sizes))), 0)
+    return [MISSING if v is None else _plain(v, places) for v in values]
+
+
+def fixed(value: Any, places: int = 3) -> str:
+    """A number with so many decimals."""
+    return MISSING if value is None else _plain(value, places)
+
+
+def _plain(value: float, places: int) -> str:
+    text = f"{value:.{places}f}"
+    return (text.lstrip("-") if float(text) == 0 else text).replace("-", _MINUS)
+
+
 def signed(value: float, digits: int = 4) -> str:
     """A number with its sign."""
     return ("+" if value > 0 else "") + number(value, digits)
@@ -47,8 +70,8 @@ def percent(share: Any) -> str:
         return MISSING
     value = 100 * float(share)
     if abs(value) < 0.05:
-        return "0 %" if value == 0 else "< 0.1 %"
-    return f"{value:.1f} %".replace("-", _MINUS)
+        return "0\u00a0%" if value == 0 else "<\u00a00.1\u00a0%"
+    return f"{value:.1f}\u00a0%".replace("-", _MINUS)
 
 
 def plural(count: int, word: str, words: str = "") -> str:
@@ -56,14 +79,15 @@ def plural(count: int, word: str, words: str = "") -> str:
     return f"{count} {word if count == 1 else words or word + 's'}"
 
 
+def breakable(name: Any) -> Markup:
+    """A name that may go on in the next line after an underscore."""
+    return Markup(escape(name).replace("_", "_<wbr>"))
+
+
 def listed(names: Sequence[str], most: int = 30) -> str:
     """Names with commas, the first ones of many; escaped."""
     shown = ", ".join(escape(name) for name in names[:most])
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-class Markup(str):
-    """Text that is markup already."""
 
 
 def table(

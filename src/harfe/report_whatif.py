@@ -1,9 +1,11 @@
-"""The model as the page computes it: inputs to move, features with every digit, terms.
+"""The model as the page computes it: inputs to move, features with every digit, what they add.
 
-    prediction = baseline + Σ_u (term_u(x) - mean of term_u over the rows)
+    prediction = baseline + Σ_u f_u(x)
 
-with the baseline the mean prediction over the rows, so that what a term adds is told against what
-it adds on average.
+For waves the f_u are the components of `harfe.anova`, which the page computes from the features and
+the means χ of their factors. Whatever digits χ has, the sum is the prediction: the product of
+(e - χ) + χ over the variables of a feature is that of e. Other features have no such closed form;
+there the f_u are terms as fitted, less their means over the rows.
 """
 
 from __future__ import annotations
@@ -14,13 +16,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harfe.anova import anova
 from harfe.expansion import Expansion
+from harfe.input_law import TRIGONOMETRIC, InputLaw
 from harfe.machine import blocks
+from harfe.report_errors import rounded
 from harfe.report_rows import ReportRows
 from harfe.terms import group_features, name_of, term_values
 
 # A page with more features is too large and too slow.
 _MOST_FEATURES = 5000
+# Beyond, a feature has more components than a page should hold.
+_MOST_VARIABLES = 6
+_MEAN_DIGITS = 9
 _ROW_BLOCK = 2048
 
 
@@ -41,13 +49,9 @@ def what_if(
     shown = sorted({*used, *(k for g in groups for k in g.places if k is not None)})
     place = {k: i for i, k in enumerate(shown)}
     start = _most_frequent(groups, rows)
-    some = rows.sample()
-    means, deviations = _term_moments(expansion, some, target)
-    terms = group_features(expansion)
     return {
         "activation": features.activation,
         "intercept": float(np.real(expansion.intercept[target])),
-        "baseline": float(np.real(expansion.intercept[target]) + means.sum()),
         "range": [float(rows.prediction.min()), float(rows.prediction.max())],
         "inputs": [_input(model, rows.X, k, start.get(k)) for k in shown],
         "choices": [
@@ -67,15 +71,57 @@ def what_if(
             ]
             for j in range(len(features))
         ],
-        "terms": [
-            {
-                "term": name_of(u, expansion.columns),
-                "features": places.tolist(),
-                "mean": float(mean),
-                "deviation": float(deviation),
-            }
-            for (u, places), mean, deviation in zip(terms.items(), means, deviations, strict=True)
-        ],
+        "adds": _adds(model, rows, target),
+    }
+
+
+def _adds(model: Any, rows: ReportRows, target: int) -> dict[str, Any]:
+    """What the prediction is the sum of, and how much each part varies."""
+    expansion: Expansion = model.expansion_
+    pool = expansion.features
+    widest = int(((pool.indices >= 0) & (pool.values != 0)).sum(axis=1).max(initial=0))
+    if pool.activation in TRIGONOMETRIC and widest <= _MOST_VARIABLES:
+        return _components(expansion, model.inputs_.law, target)
+    means, deviations = _term_moments(expansion, rows.sample(), target)
+    terms = group_features(expansion)
+    return {
+        "kind": "terms",
+        "names": [name_of(u, expansion.columns) for u in terms],
+        "deviations": deviations.tolist(),
+        "baseline": float(np.real(expansion.intercept[target]) + means.sum()),
+        "means": means.tolist(),
+        "features": [places.tolist() for places in terms.values()],
+    }
+
+
+def _components(expansion: Expansion, law: InputLaw, target: int) -> dict[str, Any]:
+    parts = anova(expansion, law, target)
+    place = {u: i for i, u in enumerate(parts.sets)}
+    features = expansion.features
+    means, owners = [], []
+    for indices, values in zip(features.indices, features.values, strict=True):
+        present = (indices >= 0) & (values != 0)
+        variables = indices[present].tolist()
+        chi = [
+            complex(law.characteristic(k, [w])[0])
+            for k, w in zip(variables, values[present], strict=True)
+        ]
+        means.append([rounded(np.array([c.real, c.imag]), _MEAN_DIGITS) for c in chi])
+        # Bit p of a subset says whether it holds the variable at place p.
+        subsets = range(1, 2 ** len(variables))
+        owners.append(
+            [
+                place[tuple(sorted(k for p, k in enumerate(variables) if subset >> p & 1))]
+                for subset in subsets
+            ]
+        )
+    return {
+        "kind": "components",
+        "names": [name_of(u, expansion.columns) for u in parts.sets],
+        "deviations": np.sqrt(parts.variances).tolist(),
+        "baseline": float(np.real(parts.mean)),
+        "means": means,
+        "owners": owners,
     }
 
 

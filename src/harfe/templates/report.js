@@ -24,6 +24,8 @@
     element.append(...children);
     return element;
   };
+  // Names may go on in the next line after an underscore.
+  const breakable = (text) => text.split("_").flatMap((part, i) => (i ? ["_", document.createElement("wbr"), part] : [part]));
   const draw = (name, attributes) => {
     const element = document.createElementNS(SVG, name);
     for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
@@ -167,16 +169,37 @@
   };
   // Features that look at an input, for its profile.
   const users = model.inputs.map((_, i) => model.features.filter(([indices]) => indices.includes(i)));
-  const values = model.inputs.map((input) => input.start);
+  const values = model.inputs.map(() => 0);
+
+  // What the prediction is the sum of: components of waves, or terms as fitted.
+  const adds = model.adds;
+  const turns = { sin: [0, -1], cos: [1, 0], exp: [1, 0] };
+  const times = ([a, b], [c, d]) => [a * c - b * d, a * d + b * c];
+  const components = (x) => {
+    const sums = adds.names.map(() => 0);
+    model.features.forEach(([indices, weights, phase, a, b = 0], j) => {
+      let amplitude = times(turns[model.activation], [Math.cos(phase), Math.sin(phase)]);
+      amplitude = times(amplitude, [a, -b]);
+      const waves = indices.map((i, k) => [Math.cos(weights[k] * x[i]), Math.sin(weights[k] * x[i])]);
+      adds.owners[j].forEach((owner, before) => {
+        let product = amplitude;
+        adds.means[j].forEach((mean, k) => {
+          const inside = ((before + 1) >> k) & 1;
+          product = times(product, inside ? [waves[k][0] - mean[0], waves[k][1] - mean[1]] : mean);
+        });
+        sums[owner] += product[0];
+      });
+    });
+    return sums;
+  };
+  const terms = (x) => adds.features.map((places, k) =>
+    places.reduce((sum, j) => sum + feature(model.features[j], x), -adds.means[k]));
+  const parts = adds.kind === "components" ? components : terms;
 
   const evaluate = () => {
     const x = values.map((value, i) => clipped(value, model.inputs[i]));
-    const terms = model.terms.map((term) => {
-      let sum = 0;
-      for (const j of term.features) sum += feature(model.features[j], x);
-      return sum;
-    });
-    return { x, terms, prediction: terms.reduce((sum, value) => sum + value, model.intercept) };
+    const prediction = model.features.reduce((sum, one) => sum + feature(one, x), model.intercept);
+    return { x, prediction };
   };
 
   // ---- its controls --------------------------------------------------------------------------
@@ -195,6 +218,7 @@
   // Digits that a slider can set: a thousandth of the range.
   const settled = (value, input) => {
     if (input.whole) return Math.round(value);
+    if (input.upper === input.lower) return value;
     const unit = 10 ** Math.floor(Math.log10((input.upper - input.lower) / 1000));
     return Number((Math.round(value / unit) * unit).toPrecision(12));
   };
@@ -215,7 +239,7 @@
     chart.setAttribute("width", "100%");
     chart.setAttribute("height", "100%");
     holder.append(chart, dot);
-    const row = make("div", { className: "input" }, make("label", { htmlFor: id, textContent: input.name }), slider, field, holder,
+    const row = make("div", { className: "input" }, make("label", { htmlFor: id }, ...breakable(input.name)), slider, field, holder,
       make("div", { className: "ends" }, make("span", { textContent: number(input.lower, 3) }), make("span", { textContent: number(input.upper, 3) })));
     slider.addEventListener("input", () => { values[i] = settled(Number(slider.value), input); field.value = values[i]; changed(); });
     field.addEventListener("input", () => {
@@ -247,14 +271,22 @@
       const on = choice.inputs.findIndex((i) => i !== null && values[i] === 1);
       select.value = on < 0 ? base : on;
     });
-    return make("div", { className: "input" }, make("label", { htmlFor: id, textContent: choice.name }), select);
+    return make("div", { className: "input" }, make("label", { htmlFor: id }, ...breakable(choice.name)), select);
   };
 
   const drawn = new Set();
+  const weak = [];
   for (const i of model.order) {
     const choice = levelOf.get(i);
-    if (!choice) controls.push(addSlider(i));
-    else if (!drawn.has(choice)) { drawn.add(choice); controls.push(addChoice(choice)); }
+    if (choice && drawn.has(choice)) continue;
+    if (choice) drawn.add(choice);
+    // Inputs that hardly matter are there on demand.
+    const where = model.weak.includes(i) && controls.length ? weak : controls;
+    where.push(choice ? addChoice(choice) : addSlider(i));
+  }
+  if (weak.length) {
+    const title = weak.length === 1 ? "1 input that hardly matters" : `${weak.length} inputs that hardly matter`;
+    controls.push(make("details", {}, make("summary", { textContent: title }), ...weak));
   }
 
   const output = make("output", { id: "prediction" });
@@ -262,12 +294,12 @@
   output.setAttribute("aria-label", `Predicted ${model.target}`);
   const beyond = make("p", { className: "beyond", hidden: true });
   beyond.setAttribute("role", "status");
-  const sure = model.half_width === null ? "" : ` Nine of ten new rows lie within ± ${number(model.half_width, 3)}.`;
-  const about = make("p", { className: "note", textContent: `The mean over the rows is ${number(model.baseline)}.${sure}` });
+  const sure = model.half_width === null ? "" : ` Nine of ten new rows lie within ±\u00a0${number(model.half_width, 3)}.`;
+  const about = make("p", { className: "note", textContent: `On average it is ${number(adds.baseline)}.${sure}` });
 
   // Terms in the order of how much they vary over the rows; the weak ones on demand.
-  const order = model.terms.map((_, k) => k).sort((a, b) => model.terms[b].deviation - model.terms[a].deviation);
-  const reach = 3 * Math.max(...model.terms.map((term) => term.deviation), 1e-300);
+  const order = adds.names.map((_, k) => k).sort((a, b) => adds.deviations[b] - adds.deviations[a]);
+  const reach = 2.5 * Math.max(...adds.deviations, 1e-300);
   const bars = new Map();
   const addsTable = (places, caption) => {
     const body = make("tbody");
@@ -275,21 +307,21 @@
       const swing = make("i");
       const cell = make("td");
       bars.set(k, { swing, cell });
-      const head = make("th", { scope: "row", textContent: model.terms[k].term });
+      const head = make("th", { scope: "row" }, ...breakable(adds.names[k]));
       body.append(make("tr", {}, head, make("td", {}, make("span", { className: "swing" }, swing)), cell));
     }
-    const titles = make("tr", {}, make("th", { scope: "col", textContent: "Term" }), make("th", { scope: "col", textContent: "Less, more than on average" }), make("th", { scope: "col", textContent: "Adds" }));
+    const titles = make("tr", {}, make("th", { scope: "col", textContent: adds.kind === "components" ? "Component" : "Term" }), make("th", { scope: "col", textContent: "Less or more than on average" }), make("th", { scope: "col", textContent: "Adds" }));
     return make("table", { className: "adds" }, make("caption", { className: "hidden", textContent: caption }), make("thead", {}, titles), body);
   };
   const first = 12;
-  const adds = make("div", {}, addsTable(order.slice(0, first), "What each term adds"));
+  const list = make("div", {}, addsTable(order.slice(0, first), "What each part adds"));
   if (order.length > first) {
-    adds.append(make("details", {}, make("summary", { textContent: `${order.length - first} weaker terms` }), addsTable(order.slice(first), "What weaker terms add")));
+    list.append(make("details", {}, make("summary", { textContent: `${order.length - first} weaker ${adds.kind}` }), addsTable(order.slice(first), "What weaker parts add")));
   }
 
   const reset = make("button", { type: "button", className: "reset", textContent: "Back to typical values" });
   const median = () => {
-    model.inputs.forEach((input, i) => { values[i] = input.start; });
+    model.inputs.forEach((input, i) => { values[i] = settled(input.start, input); });
     refreshers.forEach((set) => set());
     refresh();
   };
@@ -302,12 +334,11 @@
   const points = 48;
 
   function refresh() {
-    const { x, terms, prediction } = evaluate();
+    const { x, prediction } = evaluate();
     output.dataset.value = String(prediction);
     output.textContent = number(prediction, 5);
-    terms.forEach((value, k) => {
+    parts(x).forEach((gap, k) => {
       const { swing, cell } = bars.get(k);
-      const gap = value - model.terms[k].mean;
       const share = 50 * Math.min(Math.abs(gap) / reach, 1);
       swing.style.width = `${share}%`;
       swing.style.left = gap < 0 ? `${50 - share}%` : "50%";
@@ -335,12 +366,12 @@
       curve.setAttribute("d", `M${steps.join("L")}`);
       const share = input.upper > input.lower ? (values[i] - input.lower) / (input.upper - input.lower) : 0.5;
       dot.setAttribute("x", `${(100 * Math.max(0, Math.min(1, share))).toFixed(2)}%`);
-      dot.setAttribute("y", inBox(prediction).toFixed(1));
+      dot.setAttribute("y", `${((100 * inBox(prediction)) / 34).toFixed(2)}%`);
     }
   }
 
   panel.replaceChildren(make("div", { className: "panel" },
     make("div", {}, ...controls, reset),
-    make("div", { className: "result" }, make("div", { className: "predicted" }, make("p", { textContent: `Predicted ${model.target}` }), output, about, beyond), adds)));
+    make("div", { className: "result" }, make("div", { className: "predicted" }, make("p", { textContent: `Predicted ${model.target}` }), output, about, beyond), list)));
   median();
 })();
