@@ -9,12 +9,13 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from harfe import __version__
 from harfe.commands import compare, datasets, demo, explain, export, fit, predict, report
-from harfe.commands.common import CommandError, one_sentence, say
+from harfe.commands.common import CommandError, Parser, UsageError, one_sentence, say
 
 _ABOUT = """\
 Regression models that are accurate, small and readable: a few sines, each of a
@@ -34,9 +35,9 @@ it is with the options.
 """
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_parser() -> tuple[Parser, Mapping[str, Parser]]:
     """Describe all commands; nothing heavy is imported."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         "harfe",
         description=_ABOUT,
         epilog=_MORE,
@@ -47,14 +48,16 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for module in (fit, predict, explain, report, compare, export, demo, datasets):
         module.add(commands)
-    return parser
+    return parser, commands.choices
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what was typed, and return the exit code."""
-    parser = make_parser()
+    parser, commands = make_parser()
     try:
-        options = parser.parse_args(argv)
+        options, unknown = parser.parse_known_args(argv)
+        if unknown:
+            _refuse(unknown[0], commands.get(options.command, parser))
     except SystemExit as stopped:
         return int(stopped.code or 0)
     if options.command is None:
@@ -64,6 +67,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         warnings.simplefilter("default")
         warnings.showwarning = _show_warning
         return _run(options)
+
+
+def _refuse(word: str, parser: Parser) -> None:
+    """Complain about a word that no option is, with the nearest one."""
+    if not word.startswith("-"):
+        parser.error(f"{word!r} is one word too many")
+    near = get_close_matches(word.split("=")[0], parser.options_known(), 1)
+    parser.error(f"there is no option {word}" + (f", did you mean {near[0]}?" if near else ""))
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -78,6 +89,9 @@ def _run(options: argparse.Namespace) -> int:
         # Whoever read our output has seen enough: head, less.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except UsageError as error:
+        say(str(error))
+        return 2
     except (CommandError, ValueError, OSError, ImportError, MemoryError) as error:
         say(_told(error))
         return 1

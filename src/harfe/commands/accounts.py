@@ -35,6 +35,7 @@ def measured(
         rivals = _rivals_out_of_fold(rows, folds)
         spread = _variance(rows.y, rows.weights)
         how = {"kind": "out-of-fold", "folds": folds, "rows": len(rows.y)}
+        how["chosen"] = hasattr(model, "cv_results_")
     return {
         **how,
         "rmse": float(np.sqrt(square)),
@@ -80,7 +81,8 @@ def error_lines(meta: dict[str, Any]) -> list[str]:
     if error["kind"] == "holdout":
         how = f"on {error['rows']} rows that were set aside ({percent(error['share'])})"
     else:
-        how = f"each of {error['folds']} folds predicted by a model chosen and fitted without it"
+        made = "chosen and fitted" if error.get("chosen") else "fitted"
+        how = f"each of {error['folds']} folds predicted by a model {made} without it"
     r2 = "" if error["r2"] is None else f"   R² {error['r2']:.3f}"
     lines = [
         f"Error on new rows ({how})",
@@ -107,9 +109,10 @@ def head_lines(model: TableModel) -> list[str]:
     indices = expansion.features.indices
     order = int((indices >= 0).sum(axis=1).max()) if len(indices) else 0
     terms = _plural(len(indices), _noun(expansion.features.activation))
+    columns, inputs = len(model.encoder.columns), len(expansion.columns)
+    encoded = f" ({_plural(inputs, 'input')})" if inputs != columns else ""
     return [
-        f"Model    {target} from {_plural(len(model.encoder.columns), 'column')}"
-        f" ({_plural(len(expansion.columns), 'input')}){came}",
+        f"Model    {target} from {_plural(columns, 'column')}{encoded}{came}",
         f"Terms    {terms} of at most {_plural(order, 'input')} each, "
         f"{len(used)} of {len(expansion.columns)} inputs in use",
     ]

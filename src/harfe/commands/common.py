@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 if TYPE_CHECKING:
     from harfe.tables import Frame, TableModel
@@ -21,11 +21,26 @@ class CommandError(Exception):
     """Something about the input is wrong: one sentence that says what to type."""
 
 
-def command(
-    commands: Any, name: str, about: str, description: str, examples: str
-) -> argparse.ArgumentParser:
+class UsageError(CommandError):
+    """Something about what was typed is wrong."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are one sentence; the whole usage is what --help is for."""
+
+    def error(self, message: str) -> NoReturn:
+        """Complain and stop."""
+        say(f"{one_sentence(message)}; see {self.prog} --help")
+        sys.exit(2)
+
+    def options_known(self) -> list[str]:
+        """All long options."""
+        return re.findall(r"--[a-z][a-z0-9-]*", self.format_help())
+
+
+def command(commands: Any, name: str, about: str, description: str, examples: str) -> Parser:
     """Make the parser of a command; its help ends with examples."""
-    parser: argparse.ArgumentParser = commands.add_parser(
+    parser: Parser = commands.add_parser(
         name,
         help=about,
         description=description,
@@ -62,7 +77,6 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
         "--target",
         "-t",
         metavar="COLUMN",
-        required=True,
         help="what to predict: name or number of a column (1 is the first, -1 the last)",
     )
     group.add_argument(
@@ -126,6 +140,9 @@ def listed(given: Sequence[str], names: Sequence[str]) -> list[str]:
 
 def column_settings(options: argparse.Namespace, frame: Frame) -> dict[str, Any]:
     """Options about columns as `TableEncoder.learn` takes them."""
+    if options.target is None:
+        names = ", ".join(frame.names[:20]) + (", ..." if len(frame.names) > 20 else "")
+        raise UsageError(f"which column is to be predicted? Type --target and one of: {names}")
     return {
         "target": options.target,
         "drop": listed(options.drop, frame.names),
@@ -207,7 +224,8 @@ def bars(names: Sequence[str], shares: Sequence[float], most: int = 12) -> list[
     width = max(len(names[k]) for k in shown)
     largest = max(shares[k] for k in shown)
     lines = [
-        f"  {names[k]:{width}}  {percent(shares[k]):>5} {block * round(30 * shares[k] / largest)}"
+        f"  {names[k]:{width}}  {percent(shares[k]):>5} "
+        + block * max(round(30 * shares[k] / largest), 1)
         for k in shown
     ]
     left = sum(share >= 0.0005 for share in shares) - len(shown)
