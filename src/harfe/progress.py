@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from typing import Any
@@ -12,7 +13,7 @@ from harfe._compat import FitProgress
 
 # Seconds between two messages: a line that is rewritten, or lines of a log.
 _PAUSE_TERMINAL, _PAUSE_LOG = 0.3, 10.0
-_WIDTH = 79
+_WIDTH, _BAR = 79, 10
 
 
 class SearchProgress:
@@ -42,8 +43,15 @@ class SearchProgress:
         if self._verbose and (done == planned or now - self._told > pause):
             self._told = now
             left = (now - self._started) / done * (planned - done)
-            line = f"harfe: {done} of {planned} folds, {self._best()}, {left:.0f} s left"
-            sys.stderr.write(f"\r{line:<{_WIDTH}}" if terminal else line + "\n")
+            if terminal:
+                # A line that wraps could not be rewritten.
+                width = max(shutil.get_terminal_size((_WIDTH + 1, 24)).columns - 1, 20)
+                line = f"harfe: {done} of {planned} folds {_bar(done / planned)} {left:.0f} s left"
+                line += f", {self._best()}"
+                sys.stderr.write(f"\r{line[:width]:<{width}}")
+            else:
+                line = f"harfe: {done} of {planned} folds, {self._best()}, {left:.0f} s left"
+                sys.stderr.write(f"{line}\n")
             sys.stderr.flush()
         return self._progress.end_round(None)
 
@@ -57,3 +65,8 @@ class SearchProgress:
         if self._verbose and sys.stderr.isatty():
             sys.stderr.write("\n")
         self._progress.close()
+
+
+def _bar(share: float) -> str:
+    filled = round(_BAR * share)
+    return f"[{'#' * filled}{'.' * (_BAR - filled)}]"
