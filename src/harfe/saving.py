@@ -42,6 +42,32 @@ class Saving:
 
         save(self, path, meta=meta)
 
+    def to_onnx(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        dtype: str = "float64",
+        terms: bool = False,
+    ) -> Any:
+        """Write the fitted function as an ONNX graph; see :func:`harfe.onnx_export.to_onnx`.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            File to write.
+        dtype : {"float64", "float32"}, default="float64"
+            Of input, numbers in between and outputs.
+        terms : bool, default=False
+            Also have an output ``terms``, of the shape that `eval_terms` gives.
+
+        Returns
+        -------
+        onnx.ModelProto
+            With the input ``X`` and the output ``prediction``.
+        """
+        from harfe.onnx_export import to_onnx
+
+        return to_onnx(self, path, dtype, terms)
+
     @cached_property
     def _pool(self) -> FeaturePool:
         """All N features: a fit sets them, a loaded model draws them again when asked."""
