@@ -66,6 +66,16 @@ def save(
     meta : dict, optional
         Plain data on where the model comes from.
 
+    Notes
+    -----
+    Pipelines and searches of scikit-learn that hold an estimator can be kept with skops, which runs
+    no code that is not named either. What it finds in a file of harfe are types of harfe; look at
+    the list before you trust it::
+
+        skops.io.dump(pipeline, "model.skops")
+        types = skops.io.get_untrusted_types(file="model.skops")
+        pipeline = skops.io.load("model.skops", trusted=types)
+
     Examples
     --------
     >>> import tempfile, harfe
