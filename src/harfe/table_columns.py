@@ -227,7 +227,7 @@ def unknown_column(
     """Error about a column that is not there; it lists the nearest names."""
     known = list(dict.fromkeys(names))
     folded = {name.lower(): name for name in known}
-    near = [folded[name] for name in get_close_matches(wanted.lower(), folded, 3, 0.5)]
+    near = [folded[name] for name in get_close_matches(wanted.lower(), folded, 3, 0.6)]
     message = f"{source} has no column {wanted!r}; "
     if near:
         verb = "is" if len(near) == 1 else "are"
