@@ -454,6 +454,7 @@ def test_a_column_that_counts_the_rows_is_noted():
 @pytest.mark.parametrize(
     ("columns", "told", "typed"),
     [
+        ({"code": ["1a", "1b", "1c", "2d"]}, "text with 4 different values", "--drop code"),
         ({"name": list("abcd")}, "text with 4 different values in 4 rows", "--drop name"),
         ({"n": list("abcd"), "m": list("efgh")}, "columns 'n', 'm' hold", "--drop n --drop m"),
         (
@@ -466,7 +467,7 @@ def test_a_column_that_counts_the_rows_is_noted():
         ({"a": [1, 2, np.inf, 3]}, "is infinite in row 3", "--na inf --na=-inf"),
         ({"a": [1, 1, 1, 1]}, r"no column to predict from \(a: it is 1 in every row\)", None),
     ],
-    ids=["names", "two", "dates", "units", "odd", "infinite", "constant"],
+    ids=["codes", "names", "two", "dates", "units", "odd", "infinite", "constant"],
 )
 def test_columns_that_cannot_be_used_are_told_with_what_to_type(columns, told, typed):
     with pytest.raises(TableError, match=told) as error:

@@ -24,7 +24,8 @@ MOST_LEVELS = 50
 _COUNTED_ROWS = 10
 
 _DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}\b.*")
-_WITH_UNIT = re.compile(r"[^\d\s]{0,3}\s*[+-]?\d[\d.,]*\s*[^\d\s]{0,4}")
+_WITH_UNIT = re.compile(r"([$€£¥]?)\s*[+-]?\d[\d.,]*\s*([^\d\s]{0,4})")
+_MOST_UNITS = 3
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ def _too_many_levels(frame: Frame, places: Sequence[int], na: Sequence[str]) -> 
             "their own",
             drop=drop,
         )
-    elif all(_WITH_UNIT.fullmatch(text.strip()) for text in texts):
+    elif _have_units(texts):
         return TableError(
             f"column {names[0]!r} holds numbers with a sign or a unit, e.g. {texts[0]!r}: write "
             "the bare numbers, or pass {drop} to leave it out",
@@ -174,6 +175,13 @@ def _too_many_levels(frame: Frame, places: Sequence[int], na: Sequence[str]) -> 
         drop=drop,
         keep=keep,
     )
+
+
+def _have_units(texts: Sequence[str]) -> bool:
+    """Whether these are numbers with one of few signs or units, not codes such as 12A, 12B."""
+    found = [_WITH_UNIT.fullmatch(text.strip()) for text in texts]
+    units = {match.groups() if match else None for match in found}
+    return None not in units and len(units) <= _MOST_UNITS
 
 
 def _no_complete_rows(

@@ -238,10 +238,14 @@ class _CsvWriter:
     def __init__(self, file: Any, names: Sequence[str], delimiter: str, decimal: str) -> None:
         self._csv = csv.writer(file, delimiter=delimiter, lineterminator="\n")
         self._decimal = decimal
-        self._csv.writerow(names)
+        # Written with the first rows: a table that is refused leaves no trace.
+        self._names: Sequence[str] = names
 
     def write(self, ids: Sequence[Sequence[str]], columns: Sequence[Any]) -> None:
         """Write ids and numbers of some rows."""
+        if self._names:
+            self._csv.writerow(self._names)
+            self._names = ()
         self._csv.writerows(zip(*ids, *(self._numbers(c) for c in columns), strict=True))
 
     def _numbers(self, column: Any) -> list[Any]:
