@@ -21,7 +21,7 @@ from harfe.table import Table
 # A Gaussian process costs the cube of its rows: more are thinned out.
 _PROCESS_ROWS, _PROCESS_INPUTS = 500, 30
 _INNER_FOLDS = 5
-_TREES = 300
+_TREES, _ROUNDS = 300, (50, 150, 400)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _forest(seed: int, rows: int) -> Any:
 def _boosting(seed: int, rows: int) -> Any:
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    grid = {"max_iter": [50, 150, 400]}
+    grid = {"max_iter": list(_ROUNDS)}
     boosting = HistGradientBoostingRegressor(early_stopping=False, random_state=seed)
     return _tuned(
         boosting.set_params(min_samples_leaf=min(20, max(rows // 20, 1))), grid, seed, rows
