@@ -195,6 +195,7 @@ def _groups(rows: ReportRows) -> list[dict[str, Any]]:
                 "to": float(prediction.max()),
                 "predicted": float(prediction.mean()),
                 "observed": float(y.mean()),
+                "residual": float((y - prediction).mean()),
                 "rmse": float(np.sqrt(np.mean((y - prediction) ** 2))),
             }
         )

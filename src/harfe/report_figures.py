@@ -55,8 +55,9 @@ class Figures:
         )
         drawing.line([both.low, both.high], [both.low, both.high], "guide")
         drawing.dots(xs, ys, "c1")
+        below = self._groups({"predicted": "Mean predicted", "observed": "Mean observed"})
         return self.figure(
-            "parity", "Observed against predicted", self._sample(part), drawing, self._groups()
+            "parity", "Observed against predicted", self._sample(part), drawing, below
         )
 
     def residuals(self) -> str:
@@ -74,7 +75,8 @@ class Figures:
         drawing.level(0.0)
         drawing.dots(xs, ys, "c1")
         note = "No pattern should be left here. " + self._sample(part)
-        return self.figure("residuals", "Residuals", note, drawing, self._groups())
+        below = self._groups({"residual": "Mean residual", "rmse": "RMSE"})
+        return self.figure("residuals", "Residuals", note, drawing, below)
 
     def _sample(self, part: dict[str, Any]) -> str:
         shown, rows = len(part["predicted"]), ROWS_TEXT[part["rows"]]
@@ -82,11 +84,11 @@ class Figures:
             return f"{shown} {rows}"
         return f"{shown} of {part['n_rows']} {rows}, drawn at random"
 
-    def _groups(self) -> str:
+    def _groups(self, columns: dict[str, str]) -> str:
+        """Rows in groups of similar prediction: these keys of the summary under these titles."""
         groups = self.summary["scatter"]["groups"]
-        head = ["Predicted from", "to", "Rows", "Mean predicted", "Mean observed", "RMSE"]
-        keys = ("from", "to", "n_rows", "predicted", "observed", "rmse")
-        rows = [[number(g[key]) for key in keys] for g in groups]
+        rows = [[number(g[key]) for key in ("from", "to", "n_rows", *columns)] for g in groups]
+        head = ["Predicted from", "to", "Rows", *columns.values()]
         caption = "Rows in groups of similar prediction"
         return details("Table: groups of similar prediction", table(head, rows, caption=caption))
 
@@ -159,6 +161,12 @@ class Figures:
         # The first colour is the one that the eye goes to.
         lines = sorted(part["lines"], key=lambda line: not line["chosen"])
         values = [v for line in lines for v in line["rmse"]]
+        # Differences that are small against the spread over the folds must look small.
+        for size, value, spread in zip(
+            lines[0]["size"], lines[0]["rmse"], lines[0]["standard_error"] or [], strict=False
+        ):
+            if size == part["chosen_size"]:
+                values += [max(value - spread, 0.5 * value), value + spread]
         unit = ", in deviations" if part["several_targets"] else ""
         drawing = Drawing(
             Axis.around([s for line in lines for s in line["size"]], "features", log=True),
@@ -171,7 +179,7 @@ class Figures:
             kind = f"c{k + 1}"
             spread = line["standard_error"]
             if spread is not None and line["chosen"]:
-                lower = [max(v - e, 0.2 * v) for v, e in zip(line["rmse"], spread, strict=True)]
+                lower = [v - e for v, e in zip(line["rmse"], spread, strict=True)]
                 upper = [v + e for v, e in zip(line["rmse"], spread, strict=True)]
                 drawing.band(line["size"], lower, upper, kind)
             drawing.line(line["size"], line["rmse"], kind)

@@ -99,6 +99,8 @@ def _lead(summary: dict[str, Any]) -> str:
     target = ""
     if model["n_targets"] > 1:
         target = f" This page is about target {model['target'] + 1} of {model['n_targets']}."
+    if not most:
+        return f"A constant, fitted to {plural(data['n_rows'], 'row')}: no input is of use.{target}"
     return (
         f"A sum of {model['n_features']} {escape(waves)} of {few} "
         f"{'input' if most == 1 else 'inputs'} each, fitted to {plural(data['n_rows'], 'row')} of "
@@ -160,25 +162,27 @@ def _cautions(summary: dict[str, Any]) -> str:
 
 
 def _errors(summary: dict[str, Any]) -> str:
+    """Errors of three models, the rows they are judged on side by side."""
     lines = summary["errors"]["table"]
-    names = {
-        THIS: "this model",
-        LINEAR: "linear model, least squares",
-        NULL: "null model, the mean",
-    }
+    names = {THIS: "this model", LINEAR: "linear model", NULL: "null model"}
     parts = list(dict.fromkeys(line["rows"] for line in lines))
-    head = ["Model"]
-    for part in parts:
-        head += [f"{measure}, {ROWS_TEXT[part]}" for measure in ("RMSE", "MAE", "R²")]
     sizes = [line[measure] for line in lines for measure in ("rmse", "mae")]
     texts = dict(zip(sizes, aligned(sizes), strict=True)) | {None: MISSING}
-    columns = [list(names.values())]
-    for part in parts:
-        found = [pick(summary["errors"], part, name) or {} for name in names]
-        columns += [[texts[line.get(measure)] for line in found] for measure in ("rmse", "mae")]
-        columns.append([fixed(line.get("r2")) for line in found])
-    rows = list(zip(*columns, strict=True))
-    return table(head, rows, caption="Errors of this model and of two simple ones", kind="errors")
+    groups = "".join(f'<th scope="colgroup" colspan="3">{ROWS_TEXT[part]}</th>' for part in parts)
+    titles = "".join(f'<th scope="col" class="number">{m}</th>' for m in ("RMSE", "MAE", "R²"))
+    body = []
+    for name, text in names.items():
+        cells = []
+        for part in parts:
+            line = pick(summary["errors"], part, name) or {}
+            cells += [texts[line.get("rmse")], texts[line.get("mae")], fixed(line.get("r2"))]
+        numbers = "".join(f'<td class="number">{cell}</td>' for cell in cells)
+        body.append(f'<tr><th scope="row">{text}</th>{numbers}</tr>')
+    return (
+        '<div class="scroll"><table class="errors"><caption class="hidden">Errors of this model '
+        f'and of two simple ones</caption><thead><tr><th scope="col" rowspan="2">Model</th>{groups}'
+        f"</tr><tr>{titles * len(parts)}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
+    )
 
 
 def _what_if(summary: dict[str, Any]) -> str:
@@ -273,15 +277,20 @@ def _found(summary: dict[str, Any], figures: Figures) -> str:
 def _formula(summary: dict[str, Any]) -> str:
     _, _, right = summary["formula"].partition(" = ")
     lines = addends(right)
-    first = escape(f"{summary['target']} =\n  " + "\n  ".join(lines[:_MOST_ADDENDS]))
-    out = f'<pre class="formula" tabindex="0" aria-label="Formula">{first}</pre>'
+    first = f"{summary['target']} =\n  " + "\n  ".join(lines[:_MOST_ADDENDS])
+    out = _code(first, "Formula")
     if len(lines) > _MOST_ADDENDS:
-        rest = escape("  " + "\n  ".join(lines[_MOST_ADDENDS:]))
-        out += details(
-            plural(len(lines) - _MOST_ADDENDS, "more addend"),
-            f'<pre class="formula" tabindex="0" aria-label="Rest of the formula">{rest}</pre>',
-        )
+        rest = "  " + "\n  ".join(lines[_MOST_ADDENDS:])
+        title = plural(len(lines) - _MOST_ADDENDS, "more addend")
+        out += details(title, _code(rest, "Rest of the formula"))
     return out
+
+
+def _code(text: str, label: str) -> str:
+    """Lines as they are; wide ones can be scrolled with the keys."""
+    return (
+        f'<pre class="formula" tabindex="0" role="group" aria-label="{label}">{escape(text)}</pre>'
+    )
 
 
 def addends(text: str) -> list[str]:

@@ -12,6 +12,7 @@ import struct
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from harfe.report_text import escape, number
@@ -130,7 +131,8 @@ class Drawing:
     def band(
         self, xs: Sequence[float], lower: Sequence[float], upper: Sequence[float], kind: str
     ) -> None:
-        """The area between two lines."""
+        """The area between two lines, as far as the axis goes."""
+        lower, upper = ([min(max(y, self.y.low), self.y.high) for y in ys] for ys in (lower, upper))
         there = [self.at(x, y) for x, y in zip(xs, upper, strict=True)]
         back = [self.at(x, y) for x, y in zip(xs, lower, strict=True)][::-1]
         steps = "L".join(" ".join(point) for point in [*there, *back])
@@ -165,8 +167,10 @@ class Drawing:
 
     def picture(self, values: Sequence[Sequence[float]], limit: float) -> None:
         """A map of values[x][y], its outer points on the edges."""
-        nx, ny = len(values), len(values[0])
-        rows = [[values[i][j] for i in range(nx)] for j in reversed(range(ny))]
+        rows = [list(row) for row in zip(*values, strict=True)][::-1]
+        # Twice as fine: not every printer smooths a picture.
+        rows = _finer([_finer(row) for row in rows])
+        nx, ny = len(rows[0]), len(rows)
         w, h = self.inner_width, self.inner_height
         dx, dy = w / (nx - 1), h / (ny - 1)
         self.parts.append(
@@ -238,6 +242,18 @@ def shortened(text: str, width: float) -> str:
 def opacity(size: float) -> float:
     """How strong a colour is; the weak ones are lifted, or they would be lost on dark ground."""
     return float(min(max(size, 0.0), 1.0) ** 0.75)
+
+
+def _finer(values: Sequence[Any]) -> list[Any]:
+    """Values, or rows of them, with their means between them."""
+    out = [values[0]]
+    for before, after in pairwise(values):
+        if isinstance(after, list):
+            out.append([(a + b) / 2 for a, b in zip(before, after, strict=True)])
+        else:
+            out.append((before + after) / 2)
+        out.append(after)
+    return out
 
 
 def png(rows: Sequence[Sequence[float]], limit: float) -> str:

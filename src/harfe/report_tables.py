@@ -8,6 +8,8 @@ from harfe.report_text import Markup, breakable, details, percent, plural, table
 
 # Shares that are less than 0.1 % when rounded.
 VISIBLE = 0.0005
+# Rows of a table that nobody reads to its end.
+MOST_ROWS = 100
 
 
 def bar(*shares: float) -> Markup:
@@ -60,8 +62,16 @@ def components_table(summary: dict[str, Any], most: int = 15) -> str:
     if len(lines) > most:
         rest = sum(c["share"] for c in rows[most:])
         title = f"{plural(len(lines) - most, 'more component')}, {percent(rest)} of the variance"
-        out += details(title, table(head, lines[most:], caption=caption, kind="bars"))
+        out += _longer(title, head, lines[most:], caption)
     return out
+
+
+def _longer(title: str, head: list[str], lines: list[list[Any]], caption: str) -> str:
+    """A table on demand, of the first rows if they are very many."""
+    left = len(lines) - MOST_ROWS
+    more = f"<p>{left} weaker ones are left out here.</p>" if left > 0 else ""
+    kind = "bars" if any(isinstance(line[1], Markup) for line in lines) else ""
+    return details(title, table(head, lines[:MOST_ROWS], caption=caption, kind=kind) + more)
 
 
 def terms_table(summary: dict[str, Any]) -> str:
@@ -81,7 +91,7 @@ def terms_table(summary: dict[str, Any]) -> str:
     if selected:
         head.append(f"Kept in {stability['n_draws']} draws")
     title = f"Table: {plural(len(rows), 'term')} as fitted"
-    return details(title, table(head, rows, caption="Terms as fitted"))
+    return _longer(title, head, rows, "Terms as fitted")
 
 
 def interaction_matrix(summary: dict[str, Any], most: int = 20) -> str:

@@ -22,7 +22,7 @@ from harfe.input_law import TRIGONOMETRIC, InputLaw
 from harfe.machine import blocks
 from harfe.report_errors import rounded
 from harfe.report_rows import ReportRows
-from harfe.terms import group_features, name_of, term_values
+from harfe.terms import group_features, term_values
 
 # A page with more features is too large and too slow.
 _MOST_FEATURES = 5000
@@ -71,32 +71,37 @@ def what_if(
             ]
             for j in range(len(features))
         ],
-        "adds": _adds(model, rows, target),
+        "adds": _adds(model, rows, target, place),
     }
 
 
-def _adds(model: Any, rows: ReportRows, target: int) -> dict[str, Any]:
-    """What the prediction is the sum of, and how much each part varies."""
+def _adds(model: Any, rows: ReportRows, target: int, place: dict[int, int]) -> dict[str, Any]:
+    """What the prediction is the sum of, and how much each part varies.
+
+    `place` tells where an input stands in the panel.
+    """
     expansion: Expansion = model.expansion_
     pool = expansion.features
     widest = int(((pool.indices >= 0) & (pool.values != 0)).sum(axis=1).max(initial=0))
     if pool.activation in TRIGONOMETRIC and widest <= _MOST_VARIABLES:
-        return _components(expansion, model.inputs_.law, target)
+        return _components(expansion, model.inputs_.law, target, place)
     means, deviations = _term_moments(expansion, rows.sample(), target)
     terms = group_features(expansion)
     return {
         "kind": "terms",
-        "names": [name_of(u, expansion.columns) for u in terms],
-        "deviations": deviations.tolist(),
+        "sets": [[place[k] for k in u] for u in terms],
+        "deviations": rounded(deviations),
         "baseline": float(np.real(expansion.intercept[target]) + means.sum()),
         "means": means.tolist(),
         "features": [places.tolist() for places in terms.values()],
     }
 
 
-def _components(expansion: Expansion, law: InputLaw, target: int) -> dict[str, Any]:
+def _components(
+    expansion: Expansion, law: InputLaw, target: int, place: dict[int, int]
+) -> dict[str, Any]:
     parts = anova(expansion, law, target)
-    place = {u: i for i, u in enumerate(parts.sets)}
+    number = {u: i for i, u in enumerate(parts.sets)}
     features = expansion.features
     means, owners = [], []
     for indices, values in zip(features.indices, features.values, strict=True):
@@ -111,14 +116,14 @@ def _components(expansion: Expansion, law: InputLaw, target: int) -> dict[str, A
         subsets = range(1, 2 ** len(variables))
         owners.append(
             [
-                place[tuple(sorted(k for p, k in enumerate(variables) if subset >> p & 1))]
+                number[tuple(sorted(k for p, k in enumerate(variables) if subset >> p & 1))]
                 for subset in subsets
             ]
         )
     return {
         "kind": "components",
-        "names": [name_of(u, expansion.columns) for u in parts.sets],
-        "deviations": np.sqrt(parts.variances).tolist(),
+        "sets": [[place[k] for k in u] for u in parts.sets],
+        "deviations": rounded(np.sqrt(parts.variances)),
         "baseline": float(np.real(parts.mean)),
         "means": means,
         "owners": owners,

@@ -19,6 +19,12 @@
     return text.replaceAll("-", "−");
   };
   const signed = (value, digits = 4) => (value > 0 ? "+" : "") + number(value, digits);
+  // Values beside each other have the same decimals: those that a thousandth of their span has.
+  const inSpan = (value, span) => {
+    const places = 3 - Math.floor(Math.log10(span) + 0.01);
+    if (!(span > 0) || places > 8 || Math.abs(value) >= 1e6) return number(value, 3);
+    return value.toFixed(Math.max(places, 0)).replace(/^-(0\.?0*)$/, "$1").replace("-", "−");
+  };
   const make = (name, properties = {}, ...children) => {
     const element = Object.assign(document.createElement(name), properties);
     element.append(...children);
@@ -53,7 +59,7 @@
     for (const box of document.querySelectorAll(".scroll")) {
       if (box.scrollWidth > box.clientWidth + 1) {
         box.tabIndex = 0;
-        box.setAttribute("role", "region");
+        box.setAttribute("role", "group");
         box.setAttribute("aria-label", box.querySelector("caption")?.textContent || "Table");
       }
     }
@@ -173,10 +179,11 @@
 
   // What the prediction is the sum of: components of waves, or terms as fitted.
   const adds = model.adds;
+  const nameOf = (set) => set.map((i) => model.inputs[i].name).join(" : ") || "constant";
   const turns = { sin: [0, -1], cos: [1, 0], exp: [1, 0] };
   const times = ([a, b], [c, d]) => [a * c - b * d, a * d + b * c];
   const components = (x) => {
-    const sums = adds.names.map(() => 0);
+    const sums = adds.sets.map(() => 0);
     model.features.forEach(([indices, weights, phase, a, b = 0], j) => {
       let amplitude = times(turns[model.activation], [Math.cos(phase), Math.sin(phase)]);
       amplitude = times(amplitude, [a, -b]);
@@ -219,7 +226,7 @@
   const settled = (value, input) => {
     if (input.whole) return Math.round(value);
     if (input.upper === input.lower) return value;
-    const unit = 10 ** Math.floor(Math.log10((input.upper - input.lower) / 1000));
+    const unit = 10 ** Math.floor(Math.log10((input.upper - input.lower) / 1000) + 0.01);
     return Number((Math.round(value / unit) * unit).toPrecision(12));
   };
 
@@ -240,7 +247,7 @@
     chart.setAttribute("height", "100%");
     holder.append(chart, dot);
     const row = make("div", { className: "input" }, make("label", { htmlFor: id }, ...breakable(input.name)), slider, field, holder,
-      make("div", { className: "ends" }, make("span", { textContent: number(input.lower, 3) }), make("span", { textContent: number(input.upper, 3) })));
+      make("div", { className: "ends" }, make("span", { textContent: inSpan(input.lower, input.upper - input.lower) }), make("span", { textContent: inSpan(input.upper, input.upper - input.lower) })));
     slider.addEventListener("input", () => { values[i] = settled(Number(slider.value), input); field.value = values[i]; changed(); });
     field.addEventListener("input", () => {
       const value = field.value.trim() === "" ? NaN : Number(field.value);
@@ -298,7 +305,7 @@
   const about = make("p", { className: "note", textContent: `On average it is ${number(adds.baseline)}.${sure}` });
 
   // Terms in the order of how much they vary over the rows; the weak ones on demand.
-  const order = adds.names.map((_, k) => k).sort((a, b) => adds.deviations[b] - adds.deviations[a]);
+  const order = adds.sets.map((_, k) => k).sort((a, b) => adds.deviations[b] - adds.deviations[a]);
   const reach = 2.5 * Math.max(...adds.deviations, 1e-300);
   const bars = new Map();
   const addsTable = (places, caption) => {
@@ -307,7 +314,7 @@
       const swing = make("i");
       const cell = make("td");
       bars.set(k, { swing, cell });
-      const head = make("th", { scope: "row" }, ...breakable(adds.names[k]));
+      const head = make("th", { scope: "row" }, ...breakable(nameOf(adds.sets[k])));
       body.append(make("tr", {}, head, make("td", {}, make("span", { className: "swing" }, swing)), cell));
     }
     const titles = make("tr", {}, make("th", { scope: "col", textContent: adds.kind === "components" ? "Component" : "Term" }), make("th", { scope: "col", textContent: "Less or more than on average" }), make("th", { scope: "col", textContent: "Adds" }));
@@ -344,7 +351,7 @@
       swing.style.left = gap < 0 ? `${50 - share}%` : "50%";
       swing.className = gap < 0 ? "less" : "";
       cell.dataset.value = String(gap);
-      cell.textContent = signed(gap);
+      cell.textContent = (gap > 0 ? "+" : "") + inSpan(gap, reach);
     });
     const outside = model.inputs.filter((input, i) => values[i] < input.lower || values[i] > input.upper);
     beyond.hidden = outside.length === 0;
