@@ -163,7 +163,7 @@ def compare(
     >>> from harfe.compare import compare
     >>> from harfe.datasets import make_function
     >>> data = make_function("friedman1", 100, random_state=0)
-    >>> list(compare(data.X, data.y, ["mean", "linear"])["method"])
+    >>> compare(data.X, data.y, ["mean", "linear"])["method"].tolist()
     ['linear', 'mean']
     """
     from harfe.folds import make_folds

@@ -117,7 +117,9 @@ def run(options: argparse.Namespace) -> int:
                 f"--id {ids[0]} would stand beside a column of that name in the output: rename it"
             )
         with _writer(options.output, names, source) as writer:
-            for block in _ahead(_blocks(model, source, ids)):
+            blocks = _blocks(model, source, ids)
+            # Texts are read by Python itself: a second thread would only be in its way.
+            for block in _ahead(blocks) if source.dialect is None else blocks:
                 X, new = model.encoder.encode_counting(block, options.missing)
                 unseen += new
                 values = model.predict_encoded(X, options.std, options.interval)
