@@ -2,6 +2,7 @@
 
 import builtins
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -110,6 +111,14 @@ def test_a_model_without_terms_is_its_constant():
     model = HARFERegressor(20, 4, random_state=0).fit(X, np.arange(30.0))
     out = run(model.to_onnx(), {"X": np.ones((3, 2))})
     np.testing.assert_allclose(out["prediction"], np.full(3, 14.5), rtol=1e-12)
+    nothing = replace(
+        model.expansion_,
+        features=model.expansion_.features.take(np.arange(0)),
+        coef=np.empty((1, 0)),
+    )
+    model.expansion_ = nothing
+    out = run(model.to_onnx(), {"X": np.ones((3, 2))})
+    np.testing.assert_array_equal(out["prediction"], np.full(3, nothing.intercept[0]))
 
 
 def test_names_stand_in_the_graph_and_the_file_is_the_graph(tmp_path):

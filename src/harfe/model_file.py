@@ -35,8 +35,8 @@ _NAME_OFFSET = 30
 # Bytes of the list of members at most; a model has some sixty of them.
 _LARGEST_LIST = 2**18
 
-# What content takes at most while it is read, as a multiple of its length: an array is there once as
-# bytes, and JSON of many empty lists, one in the other, takes 88 times its length as objects.
+# What content takes at most while it is read, as a multiple of its length: an array is there as
+# bytes too, and JSON of empty lists, one in the other, takes 88 times its length as objects.
 ARRAY_FACTOR, JSON_FACTOR = 2, 100
 
 _CHUNK = 2**20
@@ -178,15 +178,13 @@ def _members(
 
 
 def _content(file: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytearray:
-    """Unpack a member, no more of it than it declares; zipfile compares its checksum."""
+    """Unpack a member; zipfile stops at the size that it declares and compares its checksum."""
     content = bytearray(info.file_size)
     place = 0
     with file.open(info) as member:
         while part := member.read(_CHUNK):
             content[place : place + len(part)] = part
             place += len(part)
-            if place > info.file_size:
-                break
     if place != info.file_size:
         raise ValueError(f"{info.filename} is not as long as it says")
     return content

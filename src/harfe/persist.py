@@ -20,7 +20,7 @@ from harfe import model_file
 from harfe.arguments import is_whole
 from harfe.estimator import HARFERegressor
 from harfe.model_file import ModelFileError
-from harfe.model_parts import ATTRIBUTES, SEARCH_ATTRIBUTES, Plain, Spec
+from harfe.model_parts import ATTRIBUTES, SEARCH_ATTRIBUTES, ByName, Plain, Spec, Text
 from harfe.plain_data import NotPlain, Reader, Writer
 from harfe.pool_origin import PoolOrigin
 from harfe.selection import HARFERegressorCV
@@ -38,6 +38,9 @@ _CLASSES: dict[str, type] = {
     "HARFERegressorCV": HARFERegressorCV,
 }
 _LONGEST_REPR = 200
+
+# What values of the wrong kind provoke where no check has named them.
+_MISFITS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
 
 
 def save(
@@ -148,7 +151,7 @@ def load(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Any:
         return model if encoder is None else _table_model(encoder, model, meta)
     except ModelFileError as error:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from error
-    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+    except _MISFITS as error:
         raise ModelFileError(
             f"{os.fspath(path)}: the model file is not valid ({type(error).__name__}: {error})"
         ) from error
@@ -263,8 +266,8 @@ def _read_model(header: dict[str, Any], reader: Reader) -> Any:
 
 def _read_params(header: dict[str, Any], make: type, reader: Reader) -> dict[str, Any]:
     """Parameters as they were; warns of those that were not kept."""
-    given = Plain().read(header["params"], "params", reader)
-    lost = dict(header["other_params"])
+    given = ByName(Plain()).read(header["params"], "params", reader)
+    lost = ByName(Text()).read(header["other_params"], "other_params", reader)
     known = make().get_params(deep=False)
     lost |= {name: repr(value) for name, value in given.items() if name not in known}
     if lost:
@@ -283,6 +286,6 @@ def _table_model(encoder: Any, model: Any, meta: Any) -> Any:
 
     try:
         learned = TableEncoder.from_dict(encoder)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except _MISFITS as error:
         raise ModelFileError(f"the model file is not valid: encoder ({error})") from error
     return TableModel(learned, model, meta)
