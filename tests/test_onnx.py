@@ -101,8 +101,11 @@ def test_models_of_a_search(kind, monkeypatch):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_mixed_orders_and_unused_inputs(dtype):
     settings = {**SMALL, "order": (1, 3), "variable_weights": [1, 0, 2, 0, 1]}
-    model = HARFERegressor(**settings).fit(*make())
+    X, y = make()
+    X[3, 1] = 1e9  # bounds of an input that no feature looks at
+    model = HARFERegressor(**settings).fit(X, y)
     assert -1 in model.expansion_.features.indices
+    assert model.expansion_.bounds is not None
     check(model, make(seed=1)[0], dtype)
 
 
