@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 from harfe import HARFERegressor, HARFERegressorCV
 from harfe.datasets import make_function
 from harfe.report import render, summarise, write_report
-from harfe.report_page import addends
+from harfe.report_facts import addends
 from harfe.report_svg import Axis
 from harfe.report_text import aligned, number, percent
 from harfe.tables import TableModel
@@ -279,7 +279,17 @@ def test_clipped_inputs_and_unfinished_rounds_are_told(data):
 
 def test_rows_that_are_not_those_of_the_fit_are_told(summary, model, data):
     assert "other rows" not in kinds(summary)
-    assert "other rows" in kinds(of(model, data.X[30:230], data.y[30:230]))
+    X, y = data.X[200:], data.y[200:]
+    found = of(model, X, y)
+    assert {"other rows", "extrapolation"} <= kinds(found)
+    assert found["errors"]["judged_on"] == "given"
+    lines = {line["model"]: line["rmse"] for line in found["errors"]["table"]}
+    assert lines["this model"] == pytest.approx(np.sqrt(np.mean((y - model.predict(X)) ** 2)))
+    # The simple models must not have seen the rows either.
+    linear = LinearRegression().fit(X, y)
+    assert lines["linear model"] > np.sqrt(np.mean((y - linear.predict(X)) ** 2))
+    assert of(model, X, y, X_holdout=X, y_holdout=y) == found
+    assert "200 rows of 10 inputs" in render(found)
 
 
 def test_several_targets_have_a_page_each(data):

@@ -41,7 +41,7 @@ def write_report(
     model : HARFERegressor, HARFERegressorCV, or a table model that wraps one
         Fitted, to real targets.
     X, y : arrays of shape (rows, inputs) and (rows,)
-        The rows of the fit; for a table model X may be a table.
+        The rows of the fit, or new ones; for a table model X may be a table.
     path : path
         Of the HTML file; an older file of that name is replaced.
     sample_weight : array of shape (rows,), default=None

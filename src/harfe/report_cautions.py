@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harfe.local import outside_range
-from harfe.report_errors import HELD_OUT, LINEAR, NULL, OUT_OF_FOLD, THIS, TRAINING, pick
+from harfe.report_errors import LINEAR, NULL, THIS, TRAINING, pick
 from harfe.report_rows import ReportRows
 from harfe.stability import Stability
 from harfe.terms import group_features, name_of
@@ -33,6 +33,7 @@ def cautions(
     rows: ReportRows,
     holdout: ReportRows | None,
     *,
+    fitted: bool,
     errors: dict[str, Any],
     dependence: list[str],
     stability: Stability | None,
@@ -40,10 +41,10 @@ def cautions(
 ) -> list[dict[str, str]]:
     """All that applies, the gravest first."""
     found = [
-        *_about_rows(model, rows, target),
+        *([] if fitted else [_about_rows(model, rows, holdout)]),
         *_about_errors(errors),
-        *_few_rows(model, rows),
-        *_outside(model, holdout),
+        *_few_rows(model),
+        *_outside(model, rows if holdout is None else holdout),
         *_clipped(model, rows),
         *[("dependent inputs", _sentence(text)) for text in dependence],
         *_unsure(model, rows, target),
@@ -56,15 +57,17 @@ def cautions(
 Caution = tuple[str, str]
 
 
-def _about_rows(model: Any, rows: ReportRows, target: int) -> list[Caution]:
-    if rows.are_those_of(model.inputs_, target):
-        return []
-    text = (
-        "The rows given for this page are not those of the fit "
-        f"({len(rows)} rows here; the fit counted {model.inputs_.total_weight:.6g}). What is "
-        "called the rows of the fit below are the rows given; some of them may have been fitted."
+def _about_rows(model: Any, rows: ReportRows, holdout: ReportRows | None) -> Caution:
+    told = (
+        f"This page was made with {len(rows)} rows that are not those of the fit, which counted "
+        f"{model.inputs_.total_weight:.6g}. "
     )
-    return [("other rows", text)]
+    if holdout is None:
+        return "other rows", told + (
+            "Errors are measured on them; if some of them were fitted, new rows will be predicted "
+            "worse. The linear and the null model are cross-validated on them."
+        )
+    return "other rows", told + "What is called the rows of the fit below are those given."
 
 
 def _about_errors(errors: dict[str, Any]) -> list[Caution]:
@@ -79,8 +82,7 @@ def _about_errors(errors: dict[str, Any]) -> list[Caution]:
             )
         )
     mine, linear, null = (pick(errors, judged, name) for name in (THIS, LINEAR, NULL))
-    seen = pick(errors, TRAINING, THIS)
-    if mine is None or linear is None or null is None or seen is None:
+    if mine is None or linear is None or null is None:
         return found
     if mine["rmse"] >= null["rmse"]:
         found.append(
@@ -97,7 +99,8 @@ def _about_errors(errors: dict[str, Any]) -> list[Caution]:
                 "A plain linear model predicts as well; it is simpler, prefer it.",
             )
         )
-    if judged in (HELD_OUT, OUT_OF_FOLD) and mine["rmse"] > _LARGE_GAP * seen["rmse"] > 0:
+    seen = pick(errors, TRAINING, THIS)
+    if seen is not None and judged != TRAINING and mine["rmse"] > _LARGE_GAP * seen["rmse"] > 0:
         found.append(
             (
                 "fits its own rows better",
@@ -109,26 +112,25 @@ def _about_errors(errors: dict[str, Any]) -> list[Caution]:
     return found
 
 
-def _few_rows(model: Any, rows: ReportRows) -> list[Caution]:
-    n, s = float(rows.weights.sum()), len(model.expansion_.features)
+def _few_rows(model: Any) -> list[Caution]:
+    n, s = model.inputs_.total_weight, len(model.expansion_.features)
     if n >= _FEW_ROWS and n >= _FEW_ROWS_A_FEATURE * s:
         return []
     text = f"{n:.6g} rows for {s} features: curves and shares may look different with other rows."
     return [("few rows", text)]
 
 
-def _outside(model: Any, holdout: ReportRows | None) -> list[Caution]:
-    if holdout is None:
-        return []
-    outside = outside_range(model.expansion_, model.inputs_, holdout.X)
+def _outside(model: Any, rows: ReportRows) -> list[Caution]:
+    """Rows of the fit lie inside, whatever they are."""
+    outside = outside_range(model.expansion_, model.inputs_, rows.X)
     share = float(outside.any(axis=1).mean())
     if share < _OUTSIDE:
         return []
     columns = model.expansion_.columns
     worst = [columns[k] for k in np.argsort(-outside.sum(axis=0)) if outside[:, k].any()]
     text = (
-        f"{100 * share:.3g} % of the held-out rows lie outside the ranges seen in the fit "
-        f"({_names(worst)}): predictions there are extrapolations."
+        f"{100 * share:.3g} % of the rows that it is judged by lie outside the ranges seen in the "
+        f"fit ({_names(worst)}): predictions there are extrapolations."
     )
     return [("extrapolation", text)]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from harfe.report_rows import ReportRows
 
-HELD_OUT, OUT_OF_FOLD, TRAINING = "held-out", "out-of-fold", "training"
+HELD_OUT, OUT_OF_FOLD, TRAINING, GIVEN = "held-out", "out-of-fold", "training", "given"
 THIS, LINEAR, NULL = "this model", "linear model", "null model"
 
 _FOLDS = 5
@@ -26,8 +26,21 @@ _LEVEL = 0.9
 Predict = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
-def errors(model: Any, rows: ReportRows, holdout: ReportRows | None, target: int) -> dict[str, Any]:
-    """Errors of the model, of a linear model and of the mean, on all rows there are."""
+def errors(
+    model: Any, rows: ReportRows, holdout: ReportRows | None, target: int, *, fitted: bool = True
+) -> dict[str, Any]:
+    """Errors of the model, of a linear model and of the mean, on all rows there are.
+
+    Where the rows are not those of the fit (`fitted` is false and nothing is held out), all three
+    predict rows that they have not seen: the two simple models are fitted without each fold.
+    """
+    if not fitted and holdout is None:
+        given = {
+            THIS: measures(rows, rows.prediction),
+            LINEAR: measures(rows, _cross_predicted(rows, fit_linear)),
+            NULL: measures(rows, _cross_predicted(rows, fit_null)),
+        }
+        return _told({GIVEN: given}, GIVEN, _coverage(model, rows, target))
     rivals = {LINEAR: fit_linear(rows), NULL: fit_null(rows)}
     table = {
         TRAINING: {
@@ -49,20 +62,27 @@ def errors(model: Any, rows: ReportRows, holdout: ReportRows | None, target: int
             LINEAR: measures(rows, _cross_predicted(rows, fit_linear)),
             NULL: measures(rows, _cross_predicted(rows, fit_null)),
         }
-    found: dict[str, Any] = {
+    return _told(table, judged, None if holdout is None else _coverage(model, holdout, target))
+
+
+def _told(
+    table: dict[str, dict[str, dict[str, float | None]]],
+    judged: str,
+    interval: dict[str, Any] | None,
+) -> dict[str, Any]:
+    mine, linear, null = (table[judged][name]["rmse"] for name in (THIS, LINEAR, NULL))
+    return {
         "judged_on": judged,
         "table": [
             {"rows": where, "model": name, **values}
-            for where in (HELD_OUT, OUT_OF_FOLD, TRAINING)
+            for where in (GIVEN, HELD_OUT, OUT_OF_FOLD, TRAINING)
             if where in table
             for name, values in table[where].items()
         ],
-        "interval": None if holdout is None else _coverage(model, holdout, target),
+        "interval": interval,
+        "share_of_null": _quotient(mine, null),
+        "share_of_linear": _quotient(mine, linear),
     }
-    best = table[judged]
-    found["share_of_null"] = _quotient(best[THIS]["rmse"], best[NULL]["rmse"])
-    found["share_of_linear"] = _quotient(best[THIS]["rmse"], best[LINEAR]["rmse"])
-    return found
 
 
 def pick(found: dict[str, Any], rows: str, model: str) -> dict[str, Any] | None:

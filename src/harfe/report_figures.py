@@ -11,6 +11,7 @@ from harfe.report_text import breakable, details, escape, number, percent, signe
 
 ROWS_TEXT = {
     "held-out": "held-out rows",
+    "given": "rows given",
     "out-of-fold": "out-of-fold residuals",
     "training": "rows of the fit",
 }

@@ -9,7 +9,8 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from harfe.report_errors import HELD_OUT, LINEAR, NULL, OUT_OF_FOLD, THIS, pick
+from harfe.report_errors import GIVEN, HELD_OUT, LINEAR, NULL, OUT_OF_FOLD, THIS, pick
+from harfe.report_facts import facts, formula, inputs, notes
 from harfe.report_figures import ROWS_TEXT, Figures
 from harfe.report_tables import (
     VISIBLE,
@@ -30,9 +31,6 @@ from harfe.report_text import (
     plural,
     table,
 )
-
-# Addends of the formula that are shown at once.
-_MOST_ADDENDS = 12
 
 
 def render(summary: dict[str, Any]) -> str:
@@ -66,10 +64,10 @@ def render(summary: dict[str, Any]) -> str:
         "maps": _maps(summary, figures),
         "quality": figures.parity() + figures.residuals() + figures.distribution(),
         "found": _found(summary, figures),
-        "formula": _formula(summary),
-        "facts": _facts(summary),
-        "inputs": _inputs(summary),
-        "notes": _notes(summary),
+        "formula": formula(summary),
+        "facts": facts(summary),
+        "inputs": inputs(summary),
+        "notes": notes(summary),
         "style": style,
         "script": script,
         "digest": digest,
@@ -92,6 +90,7 @@ def _json(value: Any) -> str:
 
 def _lead(summary: dict[str, Any]) -> str:
     model, data = summary["model"], summary["data"]
+    rows = data["n_rows"] if data["fitted"] else round(data["n_fitted"])
     orders = model["orders"]
     most = max(orders, default=0)
     few = f"{most}" if orders == [most] else f"at most {most}"
@@ -100,10 +99,10 @@ def _lead(summary: dict[str, Any]) -> str:
     if model["n_targets"] > 1:
         target = f" This page is about target {model['target'] + 1} of {model['n_targets']}."
     if not most:
-        return f"A constant, fitted to {plural(data['n_rows'], 'row')}: no input is of use.{target}"
+        return f"A constant, fitted to {plural(rows, 'row')}: no input is of use.{target}"
     return (
         f"A sum of {model['n_features']} {escape(waves)} of {few} "
-        f"{'input' if most == 1 else 'inputs'} each, fitted to {plural(data['n_rows'], 'row')} of "
+        f"{'input' if most == 1 else 'inputs'} each, fitted to {plural(rows, 'row')} of "
         f"{plural(data['n_inputs'], 'input')}. {model['n_inputs_used']} of them "
         f"{'is' if model['n_inputs_used'] == 1 else 'are'} used.{target}"
     )
@@ -113,9 +112,11 @@ def _tiles(summary: dict[str, Any]) -> str:
     errors, model, data = summary["errors"], summary["model"], summary["data"]
     judged = errors["judged_on"]
     mine = pick(errors, judged, THIS) or {}
-    where = {HELD_OUT: "on held-out rows", OUT_OF_FOLD: "out of fold"}.get(
-        judged, "on the rows of the fit"
-    )
+    where = {
+        HELD_OUT: "on held-out rows",
+        OUT_OF_FOLD: "out of fold",
+        GIVEN: "on the rows given",
+    }.get(judged, "on the rows of the fit")
     against = ""
     if errors["share_of_null"] is not None and errors["share_of_linear"] is not None:
         against = (
@@ -123,6 +124,7 @@ def _tiles(summary: dict[str, Any]) -> str:
             f"{percent(errors['share_of_linear'])} of a linear model's"
         )
     held = f"{data['n_holdout']} more held out" if data["n_holdout"] else "none held out"
+    rows = "Rows of the fit" if data["fitted"] else "Rows given"
     tiles = [
         (f"Error (RMSE) {where}", number(mine.get("rmse")), against),
         (f"R² {where}", fixed(mine.get("r2")), "1 is perfect, 0 is the mean"),
@@ -131,7 +133,7 @@ def _tiles(summary: dict[str, Any]) -> str:
             plural(model["n_terms"], "term"),
             f"{plural(model['n_features'], 'feature')} kept of {model['n_drawn']} drawn",
         ),
-        ("Rows of the fit", str(data["n_rows"]), held),
+        (rows, str(data["n_rows"]), held),
     ]
     interval = errors["interval"]
     if interval is not None:
@@ -139,7 +141,7 @@ def _tiles(summary: dict[str, Any]) -> str:
             (
                 f"{100 * interval['level']:.0f} % interval",
                 f"±\u00a0{number(interval['half_width'], 3)}",
-                f"holds {percent(interval['inside'])} of the held-out rows",
+                f"holds {percent(interval['inside'])} of the {ROWS_TEXT[judged]}",
             )
         )
     return "".join(
@@ -272,116 +274,3 @@ def _found(summary: dict[str, Any], figures: Figures) -> str:
         convergence = f"<div>{out}{convergence}</div>"
         out = ""
     return f'{out}<div class="pair">{convergence}{path}</div>'
-
-
-def _formula(summary: dict[str, Any]) -> str:
-    _, _, right = summary["formula"].partition(" = ")
-    lines = addends(right)
-    first = f"{summary['target']} =\n  " + "\n  ".join(lines[:_MOST_ADDENDS])
-    out = _code(first, "Formula")
-    if len(lines) > _MOST_ADDENDS:
-        rest = "  " + "\n  ".join(lines[_MOST_ADDENDS:])
-        title = plural(len(lines) - _MOST_ADDENDS, "more addend")
-        out += details(title, _code(rest, "Rest of the formula"))
-    return out
-
-
-def _code(text: str, label: str) -> str:
-    """Lines as they are; wide ones can be scrolled with the keys."""
-    return (
-        f'<pre class="formula" tabindex="0" role="group" aria-label="{label}">{escape(text)}</pre>'
-    )
-
-
-def addends(text: str) -> list[str]:
-    """A sum cut before every sign that stands in no brackets and in no name."""
-    lines, start, depth, quoted = [], 0, 0, False
-    for k, character in enumerate(text):
-        if character == "`":
-            quoted = not quoted
-        elif not quoted:
-            depth += (character == "(") - (character == ")")
-            if depth == 0 and text[k : k + 3] in (" + ", " - "):
-                lines.append(text[start:k])
-                start = k + 1
-    return [*lines, text[start:]]
-
-
-def _facts(summary: dict[str, Any]) -> str:
-    model, data = summary["model"], summary["data"]
-    facts: list[tuple[str, Any]] = [
-        ("Target", summary["target"]),
-        ("Rows of the fit", data["n_rows"]),
-    ]
-    if data["weighted"]:
-        facts.append(("Sum of their weights", number(data["total_weight"])))
-    facts += [
-        ("Inputs", f"{data['n_inputs']}, {model['n_inputs_used']} of them used"),
-        ("Fingerprint of these rows", data["fingerprint"]),
-    ]
-    if data["n_holdout"]:
-        facts += [
-            ("Held-out rows", data["n_holdout"]),
-            ("Fingerprint of the held-out rows", data["fingerprint_holdout"]),
-        ]
-    facts += [
-        (
-            "Target, mean and deviation",
-            f"{number(data['target_mean'])} and {number(data['target_deviation'])}",
-        ),
-        ("Target, range", f"{number(data['target_lower'])} to {number(data['target_upper'])}"),
-        ("Model", model["class"]),
-        ("Features", f"{model['n_features']} kept of {model['n_drawn']} drawn"),
-        ("Ridge weight", number(model["alpha"], 3)),
-        ("Seed of the features", str(model["seed"])),
-        ("Made", summary["created"]),
-        *_meta(summary),
-    ]
-    rows = [[name, "–" if value is None else str(value)] for name, value in facts]
-    versions = [[name, text] for name, text in summary["versions"].items()]
-    settings = [[name, text] for name, text in summary["settings"].items()]
-    out = table(["Fact", "Value"], rows, caption="What was fitted on what", kind="facts")
-    out += details("Table: versions", table(["Package", "Version"], versions, kind="facts"))
-    if settings:
-        out += details(
-            "Table: settings other than the defaults",
-            table(["Setting", "Value"], settings, kind="facts"),
-        )
-    return out
-
-
-def _meta(summary: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Further facts; tables of them are for programs."""
-    return [
-        (
-            name[:1].upper() + name[1:],
-            "; ".join(map(str, value)) if isinstance(value, list) else value,
-        )
-        for name, value in summary["meta"].items()
-        if not isinstance(value, dict) and value != []
-    ]
-
-
-def _inputs(summary: dict[str, Any]) -> str:
-    rows = []
-    clipped = any(
-        line["clip_lower"] is not None or line["clip_upper"] is not None
-        for line in summary["inputs"]
-    )
-    for line in summary["inputs"]:
-        keys = ("lower", "median", "upper", "deviation")
-        row = [line["input"], "yes" if line["used"] else "no", *(number(line[k]) for k in keys)]
-        if clipped:
-            row += [number(line["clip_lower"]), number(line["clip_upper"])]
-        rows.append(row)
-    head = ["Input", "Used", "Smallest", "Median", "Largest", "Deviation"]
-    head += ["Clipped below", "Clipped above"] if clipped else []
-    title = f"Table: {plural(len(rows), 'input')}"
-    return details(title, table(head, rows, caption="Inputs as the fit saw them"))
-
-
-def _notes(summary: dict[str, Any]) -> str:
-    said = {caution["text"].rstrip(".").lower() for caution in summary["cautions"]}
-    notes = [n for n in summary["explanation"]["notes"] if n.rstrip(".").lower() not in said]
-    items = "".join(f"<li>{escape(note[:1].upper() + note[1:])}.</li>" for note in notes)
-    return f"<ul>{items}</ul>" if items else ""

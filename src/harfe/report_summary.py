@@ -13,7 +13,7 @@ import numpy as np
 from harfe.anova import check_target
 from harfe.formula import formula
 from harfe.report_cautions import cautions
-from harfe.report_errors import HELD_OUT, TRAINING, distribution, errors, scatter
+from harfe.report_errors import GIVEN, HELD_OUT, TRAINING, distribution, errors, scatter
 from harfe.report_parts import drawn_components, explanation
 from harfe.report_paths import KINDS, convergence, error_path, laws
 from harfe.report_rows import ReportRows
@@ -47,12 +47,12 @@ def summarise(
     model : HARFERegressor, HARFERegressorCV, or a table model that wraps one
         Fitted, to real targets.
     X, y : arrays of shape (rows, inputs) and (rows,)
-        The rows of the fit; for a table model X may be a table.
+        The rows of the fit, or new ones; for a table model X may be a table.
     sample_weight : array of shape (rows,), default=None
         Weights of these rows in the fit.
     X_holdout, y_holdout : arrays, default=None
-        Rows that the model has not seen. Without them errors come from the out-of-fold residuals
-        of the fit, or, failing that, from its own rows, and the page says so.
+        Rows that the model has not seen. Without them, and if X are the rows of the fit, errors
+        come from its out-of-fold residuals or, failing that, from its own rows, as the page says.
     target_name : str, default=None
         None is the target of a table model, or "y".
     target : int, default=0
@@ -82,8 +82,13 @@ def summarise(
     holdout = None
     if X_holdout is not None:
         holdout = ReportRows.of(model, X_holdout, y_holdout, None, target)
-    judged, where = (rows, TRAINING) if holdout is None else (holdout, HELD_OUT)
-    told = errors(model, rows, holdout, target)
+        if np.array_equal(holdout.X, rows.X) and np.array_equal(holdout.y, rows.y):
+            holdout = None
+    fitted = rows.are_those_of(model.inputs_, target)
+    judged, where = (holdout, HELD_OUT) if holdout is not None else (rows, TRAINING)
+    if holdout is None and not fitted:
+        where = GIVEN
+    told = errors(model, rows, holdout, target, fitted=fitted)
     explained = explanation(model, target)
     facts = dict(meta or {})
     summary = {
@@ -91,7 +96,8 @@ def summarise(
         "target": "y" if target_name is None else str(target_name),
         "created": str(facts.pop("created", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"))),
         "model": _model(model, target),
-        "data": _data(model, rows, holdout),
+        "data": _data(model, rows, holdout)
+        | {"fitted": fitted, "n_fitted": float(model.inputs_.total_weight)},
         "errors": told,
         "scatter": scatter(judged, where),
         "distribution": distribution(judged, where),
@@ -108,6 +114,7 @@ def summarise(
             model,
             rows,
             holdout,
+            fitted=fitted,
             errors=told,
             dependence=explained["dependence"],
             stability=stability,
