@@ -19,8 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 from harfe import model_file
 from harfe.arguments import is_whole
 from harfe.estimator import HARFERegressor
+from harfe.file_specs import ByName, Plain, Spec, Text
 from harfe.model_file import ModelFileError
-from harfe.model_parts import ATTRIBUTES, SEARCH_ATTRIBUTES, ByName, Plain, Spec, Text
+from harfe.model_parts import ATTRIBUTES, SEARCH_ATTRIBUTES
 from harfe.plain_data import NotPlain, Reader, Writer
 from harfe.pool_origin import PoolOrigin
 from harfe.selection import HARFERegressorCV
