@@ -227,6 +227,27 @@ def test_path_of_a_search_is_its_own_table(data):
     assert "best of the other pools" in render(of(model, X, y))
 
 
+def test_a_learned_law_is_told(data):
+    X, y = data.X[:60, :3], data.y[:60]
+    model = HARFERegressorCV(
+        200, n_nonzero_coefs=[3, 6], alphas=[1e-3], cv=2, refine=False, random_state=0
+    ).fit(X, y)
+    found = of(model, X, y)
+    laws = {law["candidate"]: law for law in found["laws"]}
+    assert set(laws) == set(model.learned_law_.errors)
+    for name, error in model.learned_law_.errors.items():
+        assert laws[name]["rmse"] == pytest.approx(np.sqrt(error))
+        assert laws[name]["used"] == (name in model.learned_law_.candidate.split(" + "))
+    chosen = next(line for line in found["path"]["lines"] if line["chosen"])
+    wanted = np.sqrt(
+        np.nanmin(model.mse_path_[model.pools_.index(model.fit_)].mean(axis=2), axis=1)
+    )
+    np.testing.assert_allclose(chosen["rmse"], wanted)
+    page = render(found)
+    assert "law that features are drawn from was learned" in page
+    assert "held-out folds" in page
+
+
 def test_few_rows_and_extrapolation(data):
     X, y = data.X[:40], data.y[:40]
     model = HARFERegressor(**SMALL).fit(X, y)
