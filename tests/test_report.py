@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,9 +12,11 @@ from shared import FORMULAS
 from sklearn.linear_model import LinearRegression
 
 from harfe import HARFERegressor, HARFERegressorCV
+from harfe.anova import anova
 from harfe.datasets import make_function
 from harfe.report import render, summarise, write_report
 from harfe.report_facts import addends
+from harfe.report_posterior import ComponentPosterior
 from harfe.report_svg import Axis
 from harfe.report_text import aligned, number, percent
 from harfe.tables import TableModel
@@ -269,15 +272,37 @@ def test_a_line_is_no_task_for_waves(data):
     assert "no better than a linear model" in kinds(found)
 
 
-def test_terms_that_noise_made_are_called_unstable(data):
+def test_deviation_of_a_component_is_that_of_its_coefficients(summary, model, data):
+    """A component is linear in the coefficients: one fit of a unit coefficient at a time."""
+    expansion, posterior = model.expansion_, model.uncertainty_.posterior
+    gram = posterior.factor @ posterior.factor.T
+    covariance = model.uncertainty_.noise[0] / posterior.total_weight * np.linalg.inv(gram)
+    covariance /= np.outer(posterior.scale, posterior.scale)
+    parts = anova(expansion, model.inputs_.law)
+    deviations = ComponentPosterior.of(model, parts)
+    for u in (parts.sets[0], parts.sets[-1]):
+        X_u = data.X[:4, list(u)]
+        columns = []
+        for one in np.eye(len(expansion.features)):
+            alone = anova(replace(expansion, coef=one[None]), model.inputs_.law)
+            columns.append(alone.component(u, X_u))
+        wanted = np.sqrt(np.einsum("jr,jk,kr->r", columns, covariance, columns))
+        np.testing.assert_allclose(deviations.deviation(u, X_u), wanted, rtol=1e-8)
+    curve = summary["drawn"]["curves"][0]
+    k = expansion.columns.index(curve["component"])
+    again = deviations.deviation((k,), np.array(curve["x"])[:, None])
+    np.testing.assert_allclose(curve["deviation"], again, rtol=1e-3)
+
+
+def test_components_that_noise_made_are_called_unstable(data):
     rng = np.random.default_rng(0)
     y = 5 * np.sin(3 * data.X[:, 0]) + rng.normal(size=260)
     model = HARFERegressor(**{**SMALL, "n_nonzero_coefs": 40}, residual_cv=3).fit(data.X, y)
     found = of(model, data.X, y)
-    assert "unstable terms" in kinds(found)
+    assert "unstable components" in kinds(found)
     exact = HARFERegressor(300, 4, order=1, random_state=0, residual_cv=3)
     smooth = 5 * np.sin(3 * data.X[:, 0])
-    assert "unstable terms" not in kinds(
+    assert "unstable components" not in kinds(
         of(exact.fit(data.X[:, :1], smooth), data.X[:, :1], smooth)
     )
 

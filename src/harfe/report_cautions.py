@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harfe.anova import anova
 from harfe.local import outside_range
 from harfe.report_errors import LINEAR, NULL, THIS, TRAINING, pick
+from harfe.report_posterior import ComponentPosterior
 from harfe.report_rows import ReportRows
 from harfe.stability import Stability
 from harfe.terms import group_features, name_of
@@ -17,14 +19,14 @@ from harfe.terms import group_features, name_of
 _FEW_ROWS, _FEW_ROWS_A_FEATURE = 50, 5
 # Errors on new rows that are so many times those of the fit.
 _LARGE_GAP = 2.0
-# A term whose posterior deviation is more than this share of its own.
+# A component whose posterior deviation is more than this share of its own, over the rows.
 _UNSURE = 0.5
 # A term or variable that is selected in fewer draws than this share.
 _SELDOM = 0.5
-# Terms below this share of all terms' deviation are too small to warn of.
-_MATTERS = 0.05
+# Components below this share of the variance are too small to warn of.
+_MATTERS = 0.01
+_SOME_ROWS = 500
 _MOST_NAMES = 5
-_MOST_UNSURE_FEATURES = 1500
 _OUTSIDE = 0.01
 
 
@@ -44,7 +46,7 @@ def cautions(
         *([] if fitted else [_about_rows(model, rows, holdout)]),
         *_about_errors(errors),
         *_few_rows(model),
-        *_outside(model, rows if holdout is None else holdout),
+        *_outside(model, rows, holdout),
         *_clipped(model, rows),
         *[("dependent inputs", _sentence(text)) for text in dependence],
         *_unsure(model, rows, target),
@@ -120,17 +122,18 @@ def _few_rows(model: Any) -> list[Caution]:
     return [("few rows", text)]
 
 
-def _outside(model: Any, rows: ReportRows) -> list[Caution]:
+def _outside(model: Any, rows: ReportRows, holdout: ReportRows | None) -> list[Caution]:
     """Rows of the fit lie inside, whatever they are."""
-    outside = outside_range(model.expansion_, model.inputs_, rows.X)
+    judged, named = (rows, "rows given") if holdout is None else (holdout, "held-out rows")
+    outside = outside_range(model.expansion_, model.inputs_, judged.X)
     share = float(outside.any(axis=1).mean())
     if share < _OUTSIDE:
         return []
     columns = model.expansion_.columns
     worst = [columns[k] for k in np.argsort(-outside.sum(axis=0)) if outside[:, k].any()]
     text = (
-        f"{100 * share:.3g} % of the rows that it is judged by lie outside the ranges seen in the "
-        f"fit ({_names(worst)}): predictions there are extrapolations."
+        f"{100 * share:.3g} % of the {named} lie outside the ranges seen in the fit "
+        f"({_names(worst)}): predictions there are extrapolations."
     )
     return [("extrapolation", text)]
 
@@ -153,54 +156,27 @@ def _clipped(model: Any, rows: ReportRows) -> list[Caution]:
 
 
 def _unsure(model: Any, rows: ReportRows, target: int) -> list[Caution]:
-    ratio = term_uncertainty(model, rows, target)
-    if ratio is None:
+    """Components that the posterior of the coefficients says little about."""
+    parts = anova(model.expansion_, model.inputs_.law, target)
+    posterior = ComponentPosterior.of(model, parts)
+    if posterior is None:
         return []
-    names = [name_of(u, model.expansion_.columns) for u, r in ratio.items() if r > _UNSURE]
+    some = rows.sample(_SOME_ROWS)
+    names = []
+    for i in np.argsort(-parts.shares, kind="stable"):
+        u = parts.sets[i]
+        if parts.shares[i] >= _MATTERS:
+            square = some.share @ posterior.deviation(u, some.X[:, list(u)]) ** 2
+            if square > _UNSURE**2 * parts.variances[i]:
+                names.append(name_of(u, model.expansion_.columns))
     if not names:
         return []
     text = (
-        f"The data say little about the shape of {_names(names)}: noise alone would move what "
-        f"{'it adds' if len(names) == 1 else 'each of them adds'} by more than half of its size."
+        f"The data say little about what {_names(names)} "
+        f"{'adds' if len(names) == 1 else 'add'}: the posterior deviation is more than half of "
+        "its size."
     )
-    return [("unstable terms", text)]
-
-
-def term_uncertainty(
-    model: Any, rows: ReportRows, target: int
-) -> dict[tuple[int, ...], float] | None:
-    """Posterior deviation of every term that matters over its own deviation over the rows.
-
-    With a_u the centred and scaled features of term u and L the factor of the ridge system, the
-    term has the posterior variance σ²/M mean |L⁻¹ a_u|². The features are taken as given, so this
-    is the least that a term is unsure by. None where the fit kept no residuals to learn σ² from.
-    """
-    if model.uncertainty_ is None:
-        return None
-    posterior = model.uncertainty_.posterior
-    expansion = model.expansion_
-    s = len(expansion.features)
-    if posterior.factor.shape != (s, s) or not 0 < s <= _MOST_UNSURE_FEATURES:
-        return None
-    some = rows.sample(2000)
-    a: NDArray[Any] = expansion.evaluate_features(some.X)
-    a = (a - some.share @ a) / posterior.scale
-    inverse = np.linalg.inv(posterior.factor)
-    noise = float(model.uncertainty_.noise[target]) / posterior.total_weight
-    coef = expansion.coef[target] * posterior.scale
-    groups = group_features(expansion)
-    # Real parts alone are predicted; of complex features this is an upper bound.
-    own = {
-        u: float(np.sqrt(some.share @ np.abs(np.real(a[:, p] @ coef[p])) ** 2))
-        for u, p in groups.items()
-    }
-    whole = max(float(np.sqrt(np.sum(np.square(list(own.values()))))), np.finfo(float).tiny)
-    ratio = {}
-    for u, p in groups.items():
-        if u and own[u] > _MATTERS * whole:
-            spread = some.share @ np.sum(np.abs(inverse[:, p] @ a[:, p].T) ** 2, axis=0)
-            ratio[u] = float(np.sqrt(noise * spread)) / own[u]
-    return ratio
+    return [("unstable components", text)]
 
 
 def _seldom(model: Any, stability: Stability | None) -> list[Caution]:

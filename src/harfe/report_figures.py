@@ -216,7 +216,11 @@ class Figures:
     def curves(self) -> str:
         """What each input adds by itself."""
         curves = self.summary["drawn"]["curves"]
-        scale = Axis.around([y for curve in curves for y in curve["y"]] + [0.0])
+        ends = [y for curve in curves for side in (-1, 1) for y in _edge(curve, side)]
+        heights = [y for curve in curves for y in curve["y"]]
+        reach = 1.5 * max(map(abs, heights), default=1.0)
+        # A curve that nobody knows anything about must not flatten all the others.
+        scale = Axis.around([*heights, 0.0, *(min(max(y, -reach), reach) for y in ends)])
         return "".join(self._curve(k, curve, scale) for k, curve in enumerate(curves))
 
     def _curve(self, k: int, curve: dict[str, Any], scale: Axis) -> str:
@@ -230,12 +234,19 @@ class Figures:
         )
         drawing.level(0.0)
         drawing.rug(curve["quantiles"])
+        if curve["deviation"] is not None:
+            drawing.band(xs, _edge(curve, -1), _edge(curve, 1), "c1")
         drawing.line(xs, ys, "c1")
         if curve["few_values"]:
             drawing.dots(xs, ys, "c1 big")
         every = max(1, (len(xs) - 1) // (_CURVE_ROWS - 1))
         rows = [[number(x), signed(y)] for x, y in zip(xs[::every], ys[::every], strict=True)]
-        below = details("Table", table([name, "Adds"], rows, caption=f"What {name} adds"))
+        head = [name, "Adds"]
+        if curve["deviation"] is not None:
+            head.append("Deviation")
+            unsure = curve["deviation"][::every]
+            rows = [[*row, number(e, 3)] for row, e in zip(rows, unsure, strict=True)]
+        below = details("Table", table(head, rows, caption=f"What {name} adds"))
         note = f"{percent(curve['share'])} of the variance"
         return self.figure(f"curve{k}", name, note, drawing, below)
 
@@ -289,6 +300,12 @@ class Figures:
         below = details("Table", table(head, rows, caption=caption))
         note = f"{percent(part['share'])} of the variance"
         return self.figure(f"map{k}", part["component"], note, drawing, below)
+
+
+def _edge(curve: dict[str, Any], side: int) -> list[float]:
+    """A curve plus or minus two deviations, or itself if nothing is known of them."""
+    unsure = curve["deviation"] or [0.0] * len(curve["y"])
+    return [y + 2 * side * e for y, e in zip(curve["y"], unsure, strict=True)]
 
 
 def _stop(colour: tuple[int, int, int], size: float, place: float) -> str:

@@ -222,7 +222,13 @@ def _unused(summary: dict[str, Any]) -> str:
 def _curves(summary: dict[str, Any], figures: Figures) -> str:
     if not summary["drawn"]["curves"]:
         return "<p>No input explains a part of the variance by itself.</p>"
-    return f'<div class="small">{figures.curves()}</div>'
+    band = ""
+    if any(curve["deviation"] is not None for curve in summary["drawn"]["curves"]):
+        band = (
+            "<p>Bands are two posterior deviations, if the choice of the features is taken for "
+            "given: the curve may be off by at least that.</p>"
+        )
+    return f'{band}<div class="small">{figures.curves()}</div>'
 
 
 def _maps(summary: dict[str, Any], figures: Figures) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from harfe.anova import Anova, anova
 from harfe.kept_inputs import KeptInputs
 from harfe.report_errors import rounded
+from harfe.report_posterior import ComponentPosterior
 from harfe.report_rows import ReportRows
 from harfe.table import Table, jsonable
 from harfe.terms import IndexSet, name_of
@@ -60,12 +61,13 @@ def drawn_components(model: Any, rows: ReportRows, target: int) -> dict[str, Any
     expansion, kept = model.expansion_, model.inputs_
     parts = anova(expansion, kept.law, target)
     order = [i for i in np.argsort(-parts.shares, kind="stable") if parts.shares[i] > 0]
+    posterior = ComponentPosterior.of(model, parts)
     strong = [int(i) for i in order if parts.shares[i] >= _SMALLEST_SHARE]
     single = [i for i in strong if len(parts.sets[i]) == 1]
     pairs = [i for i in strong if len(parts.sets[i]) == 2]
     some = rows.sample(_MAP_DOTS)
     return {
-        "curves": [_curve(parts, kept, i) for i in single[:_MOST_CURVES]],
+        "curves": [_curve(parts, kept, posterior, i) for i in single[:_MOST_CURVES]],
         "maps": [_map(parts, kept, i, some.X) for i in pairs[:_MOST_MAPS]],
         "not_drawn": {
             "curves": len(single[_MOST_CURVES:]),
@@ -96,15 +98,19 @@ def _grid(parts: Anova, kept: KeptInputs, k: int, number: int) -> tuple[NDArray[
     return np.linspace(*seen_range(parts, kept, k), number), False
 
 
-def _curve(parts: Anova, kept: KeptInputs, i: int) -> dict[str, Any]:
+def _curve(
+    parts: Anova, kept: KeptInputs, posterior: ComponentPosterior | None, i: int
+) -> dict[str, Any]:
     (k,) = parts.sets[i]
     x, few = _grid(parts, kept, k, _CURVE_POINTS)
     low, high = seen_range(parts, kept, k)
+    unsure = None if posterior is None else rounded(posterior.deviation((k,), x[:, None]), 4)
     return {
         "component": parts.expansion.columns[k],
         "share": float(parts.shares[i]),
         "x": rounded(x, 6),
         "y": rounded(np.real(parts.component((k,), x[:, None]))),
+        "deviation": unsure,
         "few_values": few,
         "quantiles": rounded(np.clip(kept.quantiles[:, k], low, high)),
     }

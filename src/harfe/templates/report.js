@@ -234,6 +234,7 @@
     const input = model.inputs[i];
     const id = `in-${i}`;
     const constant = input.lower === input.upper;
+    const end = (value) => (input.whole ? number(value) : inSpan(value, input.upper - input.lower));
     const slider = make("input", { type: "range", id: `${id}-slider`, min: input.lower, max: input.upper, step: input.whole ? 1 : "any", disabled: constant });
     slider.setAttribute("aria-label", `${input.name}, slider`);
     const field = make("input", { type: "number", id, step: "any" });
@@ -247,7 +248,7 @@
     chart.setAttribute("height", "100%");
     holder.append(chart, dot);
     const row = make("div", { className: "input" }, make("label", { htmlFor: id }, ...breakable(input.name)), slider, field, holder,
-      make("div", { className: "ends" }, make("span", { textContent: inSpan(input.lower, input.upper - input.lower) }), make("span", { textContent: inSpan(input.upper, input.upper - input.lower) })));
+      make("div", { className: "ends" }, make("span", { textContent: end(input.lower) }), make("span", { textContent: end(input.upper) })));
     slider.addEventListener("input", () => { values[i] = settled(Number(slider.value), input); field.value = values[i]; changed(); });
     field.addEventListener("input", () => {
       const value = field.value.trim() === "" ? NaN : Number(field.value);
