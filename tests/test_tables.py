@@ -510,6 +510,8 @@ def test_new_tables_that_do_not_fit():
     with pytest.raises(TableError, match="'big' in row 1 of the table is none") as error:
         encoder.encode({"size": ["big"], "color": ["red"], "used": ["no"]})
     assert "--na big" in error.value.typed()
+    with pytest.raises(TableError, match="column 'size' is infinite in row 2"):
+        encoder.encode({"size": [1, -np.inf], "color": ["red"] * 2, "used": ["no"] * 2})
     with pytest.raises(ValueError, match="missing='zero' is not known"):
         encoder.encode(TRAIN, missing="zero")
     with pytest.raises(TableError, match="no target"):

@@ -9,11 +9,13 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import threadpool_limits
 
 from harfe.arguments import check_choice
 from harfe.table import Table
@@ -21,6 +23,7 @@ from harfe.table import Table
 # A Gaussian process costs the cube of its rows: more are thinned out.
 _PROCESS_ROWS, _PROCESS_INPUTS = 500, 30
 _INNER_FOLDS = 5
+_MANY_ROWS = 20_000
 _TREES, _ROUNDS = 300, (50, 150, 400)
 
 
@@ -201,7 +204,7 @@ def _one(
     for number, (train, held_out) in enumerate(folds):
         model = method.make(seed, len(train))
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), _few_threads(len(train)):
                 # How rivals converge is their business; their error tells what came of it.
                 warnings.simplefilter("ignore")
                 begun = time.perf_counter()
@@ -229,6 +232,12 @@ def _one(
         "predict_microseconds": np.nan if failed else float(np.mean(predict_times)) * 1e6,
         "failure": failure,
     }
+
+
+def _few_threads(rows: int) -> AbstractContextManager[Any]:
+    """One OpenMP thread for few rows: several wait for each other longer than they work."""
+    limit = 1 if rows < _MANY_ROWS else None
+    return threadpool_limits(limits=limit, user_api="openmp")
 
 
 class _GaussianProcess:

@@ -96,11 +96,8 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read, fit, measure, save, tell."""
-    check_output(options.output, options.force)
-    if options.report:
-        check_output(options.report, options.force, "--report")
-        if Path(options.report).absolute() == Path(options.output).absolute():
-            raise CommandError("--report and -o name the same file: type two different names")
+    if options.target is not None:
+        _check_outputs(options)
     from harfe.tables import (
         TableEncoder,
         TableModel,
@@ -146,6 +143,14 @@ def run(options: argparse.Namespace) -> int:
         if not options.quiet:
             sys.stdout.write(f"Report  {options.report}\n")
     return 0
+
+
+def _check_outputs(options: argparse.Namespace) -> None:
+    check_output(options.output, options.force)
+    if options.report:
+        check_output(options.report, options.force, "--report")
+        if Path(options.report).absolute() == Path(options.output).absolute():
+            raise CommandError("--report and -o name the same file: type two different names")
 
 
 def split(
