@@ -381,7 +381,8 @@ def test_page_of_twenty_inputs_is_small():
     X = np.random.default_rng(0).uniform(size=(400, 20))
     y = np.sin(X @ np.linspace(1, 4, 20)) + X[:, 0] * X[:, 1]
     frame = pd.DataFrame(X, columns=[f"a name of this length {k}" for k in range(20)])
-    model = HARFERegressor(2000, 400, order=(1, 2, 3), random_state=0).fit(frame[:300], y[:300])
+    model = HARFERegressor(2000, 400, order=(1, 2, 3), random_state=0, residual_cv=2)
+    model.fit(frame[:300], y[:300])
     page = render(of(model, frame[:300], y[:300], X_holdout=frame[300:], y_holdout=y[300:]))
     assert len(model.expansion_.features) == 400
     assert len(page.encode()) < 500_000

@@ -17,6 +17,8 @@ _LABELS = {
 
 # Addends of the formula that are shown at once.
 _MOST_ADDENDS = 12
+# Those beyond nobody reads.
+_LAST_ADDEND = 150
 
 
 def formula(summary: dict[str, Any]) -> str:
@@ -26,9 +28,11 @@ def formula(summary: dict[str, Any]) -> str:
     first = f"{summary['target']} =\n  " + "\n  ".join(lines[:_MOST_ADDENDS])
     out = _code(first, "Formula")
     if len(lines) > _MOST_ADDENDS:
-        rest = "  " + "\n  ".join(lines[_MOST_ADDENDS:])
+        rest = "  " + "\n  ".join(lines[_MOST_ADDENDS:_LAST_ADDEND])
+        left = len(lines) - _LAST_ADDEND
+        more = f"<p>{plural(left, 'smaller addend')} not shown.</p>" if left > 0 else ""
         title = plural(len(lines) - _MOST_ADDENDS, "more addend")
-        out += details(title, _code(rest, "Rest of the formula"))
+        out += details(title, _code(rest, "Rest of the formula") + more)
     return out
 
 

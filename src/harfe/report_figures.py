@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from harfe.report_svg import LESS, MORE, Axis, Drawing, opacity
-from harfe.report_text import breakable, details, escape, number, percent, signed, table
+from harfe.report_text import breakable, columns_alike, details, escape, number, percent, table
 
 ROWS_TEXT = {
     "held-out": "held-out rows",
@@ -88,7 +88,13 @@ class Figures:
     def _groups(self, columns: dict[str, str]) -> str:
         """Rows in groups of similar prediction: these keys of the summary under these titles."""
         groups = self.summary["scatter"]["groups"]
-        rows = [[number(g[key]) for key in ("from", "to", "n_rows", *columns)] for g in groups]
+        parts = [
+            [str(g["n_rows"]) for g in groups]
+            if key == "n_rows"
+            else columns_alike([g[key] for g in groups])
+            for key in ("from", "to", "n_rows", *columns)
+        ]
+        rows = list(zip(*parts, strict=True))
         head = ["Predicted from", "to", "Rows", *columns.values()]
         caption = "Rows in groups of similar prediction"
         return details("Table: groups of similar prediction", table(head, rows, caption=caption))
@@ -240,12 +246,12 @@ class Figures:
         if curve["few_values"]:
             drawing.dots(xs, ys, "c1 big")
         every = max(1, (len(xs) - 1) // (_CURVE_ROWS - 1))
-        rows = [[number(x), signed(y)] for x, y in zip(xs[::every], ys[::every], strict=True)]
         head = [name, "Adds"]
+        columns = [columns_alike(xs[::every]), columns_alike(ys[::every], sign=True)]
         if curve["deviation"] is not None:
             head.append("Deviation")
-            unsure = curve["deviation"][::every]
-            rows = [[*row, number(e, 3)] for row, e in zip(rows, unsure, strict=True)]
+            columns.append(columns_alike(curve["deviation"][::every]))
+        rows = list(zip(*columns, strict=True))
         below = details("Table", table(head, rows, caption=f"What {name} adds"))
         note = f"{percent(curve['share'])} of the variance"
         return self.figure(f"curve{k}", name, note, drawing, below)
@@ -291,11 +297,12 @@ class Figures:
         drawing.dots(part["dots"][0], part["dots"][1], "tiny")
         every = max(1, (len(part["x"]) - 1) // (_MAP_ROWS - 1))
         columns = list(range(0, len(part["y"]), every))
-        rows = [
-            [number(part["x"][i], 3), *(signed(part["values"][i][j], 3) for j in columns)]
-            for i in range(0, len(part["x"]), every)
-        ]
-        head = [f"{first} \\ {second}", *(number(part["y"][j], 3) for j in columns)]
+        downward = range(0, len(part["x"]), every)
+        texts = columns_alike([part["values"][i][j] for i in downward for j in columns], sign=True)
+        starts = columns_alike([part["x"][i] for i in downward])
+        width = len(columns)
+        rows = [[x, *texts[k * width : (k + 1) * width]] for k, x in enumerate(starts)]
+        head = [f"{first} \\ {second}", *columns_alike([part["y"][j] for j in columns])]
         caption = f"What {first} (down) and {second} (across) add together"
         below = details("Table", table(head, rows, caption=caption))
         note = f"{percent(part['share'])} of the variance"

@@ -225,8 +225,8 @@ def _curves(summary: dict[str, Any], figures: Figures) -> str:
     band = ""
     if any(curve["deviation"] is not None for curve in summary["drawn"]["curves"]):
         band = (
-            "<p>Bands are two posterior deviations, if the choice of the features is taken for "
-            "given: the curve may be off by at least that.</p>"
+            "<p>Bands are two posterior deviations, with the features taken as given; how they "
+            "were chosen adds to that.</p>"
         )
     return f'{band}<div class="small">{figures.curves()}</div>'
 

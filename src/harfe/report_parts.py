@@ -130,7 +130,7 @@ def _map(parts: Anova, kept: KeptInputs, i: int, X: NDArray[np.float64]) -> dict
         "share": float(parts.shares[i]),
         "x": rounded(x),
         "y": rounded(y),
-        "values": [rounded(row, 4) for row in values],
+        "values": [rounded(row, 3) for row in values],
         "limit": float(np.quantile(at_rows, 0.98)),
         "dots": [rounded(line, 4) for line in dots],
     }

@@ -9,7 +9,7 @@ from harfe.report_text import Markup, breakable, details, percent, plural, table
 # Shares that are less than 0.1 % when rounded.
 VISIBLE = 0.0005
 # Rows of a table that nobody reads to its end.
-MOST_ROWS = 100
+MOST_ROWS = 60
 
 
 def bar(*shares: float) -> Markup:

@@ -59,6 +59,16 @@ def _plain(value: float, places: int) -> str:
     return (text.lstrip("-") if float(text) == 0 else text).replace("-", _MINUS)
 
 
+def columns_alike(values: Sequence[float], *, sign: bool = False) -> list[str]:
+    """Numbers of a column with the decimals that a thousandth of the largest has."""
+    largest = max(map(abs, values), default=0.0)
+    if not 1e-6 <= largest < 1e6:
+        return [signed(v) if sign else number(v) for v in values]
+    places = max(2 - math.floor(math.log10(largest)), 0)
+    texts = [_plain(v, places) for v in values]
+    return [f"+{t}" if sign and v > 0 else t for t, v in zip(texts, values, strict=True)]
+
+
 def signed(value: float, digits: int = 4) -> str:
     """A number with its sign."""
     return ("+" if value > 0 else "") + number(value, digits)
@@ -96,7 +106,6 @@ def table(
     *,
     caption: str = "",
     kind: str = "",
-    hidden_caption: bool = True,
 ) -> str:
     """A table whose first column names its rows; numbers stand to the right.
 
@@ -104,21 +113,26 @@ def table(
     """
     lines = [list(row) for row in rows]
     right = [
-        bool(lines) and all(not isinstance(row[k], str) or _looks_numeric(row[k]) for row in lines)
+        k > 0
+        and kind != "facts"
+        and all(not isinstance(row[k], str) or _looks_numeric(row[k]) for row in lines)
         for k in range(len(head))
     ]
+    if all(right[1:]):
+        # Said once for the whole table: a page has thousands of cells.
+        right, kind = [False] * len(head), f"numbers {kind}".rstrip()
     titles = "".join(
-        f'<th scope="col"{_right(right[k])}>{escape(title)}</th>' for k, title in enumerate(head)
+        f'<th scope="col"{_right(right[k])}>{breakable(title)}</th>' for k, title in enumerate(head)
     )
     body = []
     for row in lines:
         cells = [f'<th scope="row">{_cell(row[0])}</th>']
         cells += [f"<td{_right(right[k])}>{_cell(row[k])}</td>" for k in range(1, len(row))]
         body.append(f"<tr>{''.join(cells)}</tr>")
-    hide = ' class="hidden"' if hidden_caption else ""
-    above = f"<caption{hide}>{escape(caption)}</caption>" if caption else ""
+    name = f' class="{kind}"' if kind else ""
+    above = f'<caption class="hidden">{escape(caption)}</caption>' if caption else ""
     return (
-        f'<div class="scroll"><table class="{kind}">{above}<thead><tr>{titles}</tr></thead>'
+        f'<div class="scroll"><table{name}>{above}<thead><tr>{titles}</tr></thead>'
         f"<tbody>{''.join(body)}</tbody></table></div>"
     )
 
@@ -143,4 +157,4 @@ def _right(right: bool) -> str:
 
 
 def _looks_numeric(text: str) -> bool:
-    return bool(text) and text[0] in "0123456789−–<±" and not isinstance(text, Markup)
+    return bool(text) and text[0] in "0123456789+−–<±" and not isinstance(text, Markup)
