@@ -44,7 +44,7 @@ _HOME = {
     "save": "persist",
     "sparsity_path": "path",
 }
-_MODULES = ("datasets", "metrics")
+_MODULES = ("datasets", "display", "metrics")
 
 __all__ = [
     "Expansion",
@@ -60,6 +60,7 @@ __all__ = [
     "StopReason",
     "__version__",
     "datasets",
+    "display",
     "hard_ridge_pursuit",
     "learn_law",
     "load",

@@ -15,7 +15,7 @@ from harfe.features import law_of, seed_of
 from harfe.fitted import ExpansionRegressor
 from harfe.folds import make_folds
 from harfe.homes import COLUMN_SCALES
-from harfe.machine import available_memory, one_blas_thread
+from harfe.machine import memory_bytes, one_blas_thread
 from harfe.mixed_law import Law
 from harfe.pursuit import INITS, Round, check_settings
 from harfe.recipe import Posed, Recipe
@@ -125,6 +125,9 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         Law of the features, on inputs in the units of `input_scale`.
     seed_ : int
         What `random_state` came to: ``law_.draw(n_components_, default_rng(seed_))`` is the pool.
+    inputs_ : KeptInputs
+        What explanations need to know of the training rows, never the rows: ranges, quantiles,
+        quadratures of the marginals, means of the waves that occur in the fitted function.
     uncertainty_ : Uncertainty or None
         Posterior and out-of-fold residuals; None without `residual_cv`.
     n_features_in_ : int
@@ -329,15 +332,3 @@ def check_scales(estimator: Any) -> None:
     check_choice("input_scale", estimator.input_scale, INPUT_SCALES)
     check_choice("column_scale", estimator.column_scale, COLUMN_SCALES)
     check_clip(estimator.input_clip)
-
-
-def memory_bytes(memory_budget: Any) -> float:
-    """Bytes that a fit may take."""
-    if isinstance(memory_budget, str) and memory_budget == "auto":
-        return available_memory() / 2
-    if not is_number(memory_budget) or not memory_budget > 0:
-        raise ValueError(
-            f"memory_budget={memory_budget!r} must be 'auto' or a positive number of bytes, "
-            "e.g. 2e9"
-        )
-    return float(memory_budget)

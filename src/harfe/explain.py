@@ -37,6 +37,9 @@ _LARGEST_RATIO = 2.0
 _LARGEST_CORRELATION = 0.9
 _MATTERS = 0.01
 
+# A deviation below this share of the mean is rounding.
+_ROUNDING = 1e-14
+
 # An error of the kept characteristic functions that is worth a note.
 _LARGEST_LAW_ERROR = 1e-8
 
@@ -44,8 +47,8 @@ _PARTS = ("variables", "terms", "interactions", "sobol", "components")
 
 _LAW_TEXTS = {
     "independent": "independent inputs with the marginals of the rows",
-    "uniform": "independent inputs, uniform on their ranges",
-    "normal": "independent inputs, normal with the means and deviations of the rows",
+    "uniform": "independent, uniform inputs",
+    "normal": "independent, normal inputs",
 }
 
 
@@ -69,7 +72,8 @@ class Explanation:
         A row per input: `variable`, `count` of the kept features that use it, its `share` of them,
         `pool_share` among all features that were drawn, `weighted_share` by the size of the
         coefficients, `mean_square_gradient` over the rows, and, if the law of the features was
-        learned, `learned_usage` and `learned_scale` under that law (otherwise NaN).
+        learned (or passed to the estimator), `learned_usage` and `learned_scale` under that law;
+        otherwise NaN.
     terms : Table
         A row per set of variables that kept features use: `term`, `variables`, `order`, `count`,
         `share`, `pool_share`, `weighted_share`, and the `variance` of the raw term under the law.
@@ -173,7 +177,7 @@ def explain(
     parts = anova(expansion, input_law, target)
     own = parts if input_law is kept.law else anova(expansion, kept.law, target)
     joint = float(kept.variance_joint[target])
-    ratio = _ratio(joint, own.variance)
+    ratio = _ratio(joint, own.variance, abs(own.mean))
     dependence = _dependence(own, kept, ratio)
     pool = expansion.features if pool is None else pool
     return Explanation(
@@ -215,16 +219,21 @@ def resolve_law(law: str | InputLaw, kept: KeptInputs, expansion: Expansion) -> 
     return law if isinstance(law, InputLaw) else kept.input_law(law, expansion)
 
 
-def _ratio(joint: float, independent: float) -> float:
-    if independent > 0:
-        return joint / independent
-    return 1.0 if joint == 0 else np.inf
+def _ratio(joint: float, independent: float, mean: float) -> float:
+    if np.sqrt(max(joint, independent)) <= _ROUNDING * mean:
+        return 1.0  # a constant, and rounding
+    return joint / independent if independent > 0 else np.inf
 
 
 def _dependence(parts: Anova, kept: KeptInputs, ratio: float) -> tuple[str, ...]:
     """In which ways dependent inputs make indices of independent ones mislead."""
     notes = []
-    if ratio < 1 / _LARGEST_RATIO or ratio > _LARGEST_RATIO:
+    if np.isinf(ratio):
+        notes.append(
+            "too few rows: what was kept of the inputs does not vary, though the function does over "
+            "the rows; pass X for indices"
+        )
+    elif ratio < 1 / _LARGEST_RATIO or ratio > _LARGEST_RATIO:
         notes.append(
             f"the function's variance over the rows is {ratio:.2g} times that under independent "
             "inputs: its inputs depend on each other, and indices that take them as independent "

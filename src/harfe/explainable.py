@@ -119,8 +119,8 @@ class Explainable:
         features: int | str | Sequence[int | str],
         X: Any = None,
         grid: Any = None,
-        sample_weight: Any = None,
         target: int = 0,
+        sample_weight: Any = None,
     ) -> PartialDependence:
         """Mean prediction over rows, with some inputs set to the values of a grid.
 
@@ -135,10 +135,10 @@ class Explainable:
             Average over these rows; None for what the fit kept of its own.
         grid : int, array or list of arrays, default=None
             How many values of each input, or the values; None for 50.
-        sample_weight : array of shape (n_samples,), default=None
-            How often each row of X counts.
         target : int, default=0
             Which of several targets.
+        sample_weight : array of shape (n_samples,), default=None
+            How often each row of X counts.
 
         Returns
         -------

@@ -82,8 +82,9 @@ class ExpansionRegressor(  # type: ignore[override]  # _pool can be set: see `Sa
     def _uncertainty(self) -> Uncertainty:
         if self.uncertainty_ is None:
             raise ValueError(
-                "No out-of-fold residuals were collected, which the uncertainty is learned from; "
-                "fit with residual_cv=5, or use HARFERegressorCV"
+                "No out-of-fold residuals belong to this model, which the uncertainty is learned "
+                "from; fit with residual_cv=5, or use HARFERegressorCV (a model from keep_terms "
+                "has none)"
             )
         return self.uncertainty_
 

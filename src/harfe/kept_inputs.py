@@ -57,8 +57,8 @@ class KeptInputs:
     total_weight : float
         Sum of the weights of the rows.
     law_error : float or None
-        Largest error of the characteristic functions of `law` at twice the frequencies in use,
-        which is as far as variances go. None for activations that are no waves.
+        Largest error of the characteristic functions of `law` at twice the largest frequency of
+        each input, which is as far as variances go. None for activations that are no waves.
     """
 
     law: InputLaw
@@ -209,18 +209,15 @@ def _law_error(
     X: NDArray[np.float64],
     share: NDArray[np.float64],
 ) -> float:
-    present = (features.indices >= 0) & (features.values != 0)
-    variables, frequencies = features.indices[present], 2 * features.values[present]
+    frequencies = 2 * largest_frequencies(features)
+    used = np.flatnonzero(frequencies)
     pool = FeaturePool(
         features.n_variables,
-        np.ascontiguousarray(variables[:, None]),
-        np.ascontiguousarray(frequencies[:, None]),
-        np.zeros(len(variables)),
+        used[:, None],
+        frequencies[used, None],
+        np.zeros(len(used)),
         "exp",
     )
     (exact,) = _row_means([pool], X, share)
-    error = 0.0
-    for k in np.unique(variables):
-        mine = variables == k
-        error = max(error, np.abs(law.characteristic(k, frequencies[mine]) - exact[mine]).max())
-    return float(error)
+    found = [law.characteristic(k, frequencies[k]) for k in used.tolist()]
+    return float(np.abs(np.array(found) - exact).max(initial=0.0))

@@ -15,10 +15,13 @@ from contextlib import AbstractContextManager
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import numba
 import scipy.linalg  # noqa: F401  (loads scipy's BLAS, so that the controller below sees it)
 from threadpoolctl import ThreadpoolController
+
+from harfe.arguments import is_number
 
 _FALLBACK_MEMORY = 2 * 2**30
 _MEMINFO = "/proc/meminfo"
@@ -106,3 +109,15 @@ def _system_memory() -> int:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
         return _FALLBACK_MEMORY
+
+
+def memory_bytes(memory_budget: Any) -> float:
+    """Bytes that a fit may take."""
+    if isinstance(memory_budget, str) and memory_budget == "auto":
+        return available_memory() / 2
+    if not is_number(memory_budget) or not memory_budget > 0:
+        raise ValueError(
+            f"memory_budget={memory_budget!r} must be 'auto' or a positive number of bytes, "
+            "e.g. 2e9"
+        )
+    return float(memory_budget)

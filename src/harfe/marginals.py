@@ -30,8 +30,9 @@ _MOST_KEPT = 256
 # Columns whose Gauss rules are computed together: as many as fit into vector registers.
 _COLUMN_BLOCK = 8
 
-# Columns correlated with all others at a time.
+# Columns correlated with all others at a time, and rows of them.
 _INPUT_BLOCK = 512
+_ROW_BLOCK = 4096
 
 
 def gauss_marginals(
@@ -83,29 +84,33 @@ def strongest_partners(
     """For each of the inputs in use the other one that it correlates with most."""
     partner = np.full(X.shape[1], -1, dtype=np.intp)
     correlation = np.zeros(X.shape[1])
-    if len(used) > 1:
-        # Not the difference first, which may overflow.
-        Z = X[:, used] / units.spread[used] - units.centre[used] / units.spread[used]
-        for part in blocks(len(used), _INPUT_BLOCK):
-            C = (Z[:, part].T * share) @ Z
-            C[np.arange(len(C)), np.arange(part.start, part.stop)] = 0.0
-            strongest = np.abs(C).argmax(axis=1)
-            partner[used[part]] = used[strongest]
-            correlation[used[part]] = np.clip(C[np.arange(len(C)), strongest], -1.0, 1.0)
+    if len(used) < 2:
+        return partner, correlation
+    spread = units.spread[used]
+    for part in blocks(len(used), _INPUT_BLOCK):
+        C = np.zeros((part.stop - part.start, len(used)))
+        for rows in blocks(len(X), _ROW_BLOCK):
+            # Not the difference first, which may overflow.
+            Z = X[rows][:, used] / spread - units.centre[used] / spread
+            C += (Z[:, part].T * share[rows]) @ Z
+        C[np.arange(len(C)), np.arange(part.start, part.stop)] = 0.0
+        strongest = np.abs(C).argmax(axis=1)
+        partner[used[part]] = used[strongest]
+        correlation[used[part]] = np.clip(C[np.arange(len(C)), strongest], -1.0, 1.0)
     return partner, correlation
 
 
 def weighted_quantiles(X: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Smallest values that at least this share of the rows do not exceed."""
+    """Smallest values that at least this share of the rows do not exceed, a column at a time."""
     levels = np.linspace(0, 1, N_QUANTILES)
-    order = np.argsort(X, axis=0)
-    if np.ptp(weights) == 0:
-        # A little less, or rounding of level · rows would step over a row.
-        ranks = np.ceil(levels * len(X) * (1 - 1e-12)).astype(int) - 1
-        return np.take_along_axis(X, order[np.maximum(ranks, 0)], axis=0)
-    seen = np.cumsum(weights[order], axis=0)
-    wanted = levels * (1 - 1e-12)
-    ranks = np.stack(
-        [np.searchsorted(column, wanted * column[-1], side="left") for column in seen.T], axis=1
-    )
-    return np.take_along_axis(X, np.take_along_axis(order, ranks, axis=0), axis=0)
+    out = np.empty((N_QUANTILES, X.shape[1]))
+    ranks = np.maximum(np.ceil(levels * len(X)).astype(int) - 1, 0)
+    alike = np.ptp(weights) == 0
+    for k, column in enumerate(X.T):
+        if alike:
+            out[:, k] = np.sort(column)[ranks]
+        else:
+            order = np.argsort(column)
+            seen = np.cumsum(weights[order])
+            out[:, k] = column[order[np.searchsorted(seen, levels * seen[-1])]]
+    return out

@@ -21,7 +21,7 @@ from harfe.expansion import Expansion
 from harfe.input_law import TRIGONOMETRIC
 from harfe.kept_inputs import KeptInputs, subset_means
 from harfe.pool import FeaturePool
-from harfe.table import jsonable
+from harfe.table import Table, jsonable
 from harfe.units import InputBounds
 from harfe.waves import wave_amplitudes
 
@@ -52,15 +52,9 @@ class PartialDependence:
 
     def to_frame(self) -> Any:
         """Return a pandas.DataFrame with a column for each variable and `average`."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError(
-                "to_frame needs pandas: pip install pandas; or use grid_values and average"
-            ) from error
         points = grid_points(self.grid_values)
-        columns = dict(zip(self.variables, points.T, strict=True))
-        return pd.DataFrame({**columns, "average": self.average.ravel()})
+        columns = dict(zip(self.variables, map(tuple, points.T), strict=True))
+        return Table({**columns, "average": tuple(self.average.ravel())}).to_frame()
 
     def to_dict(self) -> dict[str, Any]:
         """Lists and numbers, for JSON."""

@@ -19,7 +19,7 @@ from harfe.candidates import (
 )
 from harfe.checks import check_inputs, check_targets, check_weights
 from harfe.choosing import Choice
-from harfe.estimator import HARFERegressor, check_scales, memory_bytes, pool_size
+from harfe.estimator import HARFERegressor, check_scales, pool_size
 from harfe.features import law_of, seed_of
 from harfe.fitted import ExpansionRegressor
 from harfe.folds import Fold, make_folds
@@ -28,7 +28,7 @@ from harfe.law import FeatureLaw
 from harfe.law_search import LawSearch
 from harfe.learning import CANDIDATES, LearnedLaw
 from harfe.likelihood import Prior
-from harfe.machine import one_blas_thread
+from harfe.machine import memory_bytes, one_blas_thread
 from harfe.mixed_law import MixedLaw
 from harfe.progress import SearchProgress
 from harfe.pursuit import check_settings
@@ -159,7 +159,7 @@ input_scale, input_clip, column_scale, memory_budget
     search_complete_ : bool
         False if `max_time` or a callback cut the search short.
     coef_, intercept_, support_, weights_, bias_, expansion_, feature_importances_, n_components_, \
-n_iter_, history_, stop_reason_, seed_, uncertainty_, n_features_in_, feature_names_in_
+n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, feature_names_in_
         As in :class:`HARFERegressor`. The out-of-fold residuals behind ``uncertainty_`` include the
         selection: the rows of a fold are predicted by a law fitted without them, with the size and
         way of fitting that the other folds choose. Where `fit_` is "refined", ``weights_`` and

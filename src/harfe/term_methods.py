@@ -19,6 +19,7 @@ from harfe.checks import check_inputs, check_targets, check_weights
 from harfe.expansion import Expansion
 from harfe.features import seed_of
 from harfe.formula import formula
+from harfe.machine import memory_bytes
 from harfe.pursuit import PursuitResult
 from harfe.recipe import Fit, Recipe
 from harfe.stability import DrawProgress, Selection, Stability, assess
@@ -212,9 +213,6 @@ class TermMethods:
 
 def _refit_recipe(estimator: Any, n_nonzero_coefs: int) -> Recipe:
     """The settings that a fitted estimator came to, for so many features."""
-    # Estimators import this module.
-    from harfe.estimator import memory_bytes
-
     # Terms that match a reference have the ridge weight that its noise comes to on unit columns.
     on_data = getattr(estimator, "fit_", "data") == "data"
     return Recipe(

@@ -1,0 +1,222 @@
+"""Components or terms by their share of the variance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from harfe.arguments import check_choice
+from harfe.display._drawing import (
+    BLUE,
+    INK,
+    LIGHT_BLUE,
+    MID_GREY,
+    NOTHING,
+    VERMILLION,
+    check_axes,
+    check_fitted,
+    check_most,
+    dependence_note,
+    joined,
+    legend_above,
+    name_rows,
+    one_axes,
+    percent,
+    room_for_names,
+    say_empty,
+    set_title,
+    tidy,
+    under,
+    write_note,
+)
+from harfe.explain import Explanation
+from harfe.table import Table
+
+KINDS = ("components", "terms")
+
+# Colour, hatch and its colour of what has no, one, two, three or more variables.
+_ORDERS = (
+    (MID_GREY, "", INK, "none"),
+    (BLUE, "", INK, "one variable"),
+    (VERMILLION, "////", "white", "two"),
+    (LIGHT_BLUE, "....", INK, "three or more"),
+)
+
+
+class TermImportanceDisplay:
+    """Components, or terms, by their share of the variance of the fitted function.
+
+    Parameters
+    ----------
+    variables : sequence of tuples of str
+        Variables of each component or term.
+    share : array of shape (components,)
+        Of the variance of the function.
+    kind : {"components", "terms"}, default="components"
+        Purified components, whose shares sum to 1; or raw terms, which overlap, so that theirs need
+        not.
+    law : str, default="independent"
+        Law of the inputs that variances are taken under.
+    note : str, default=""
+        What to mind, below the figure.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Of matplotlib; after `plot`.
+    bars_ : BarContainer
+    """
+
+    def __init__(
+        self,
+        variables: Any,
+        share: ArrayLike,
+        *,
+        kind: str = "components",
+        law: str = "independent",
+        note: str = "",
+    ) -> None:
+        self.variables = tuple(tuple(names) for names in variables)
+        self.share = np.asarray(share, dtype=float)
+        self.kind = kind
+        self.law = law
+        self.note = note
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any = None,
+        *,
+        kind: str = "components",
+        law: Any = "independent",
+        target: int = 0,
+    ) -> TermImportanceDisplay:
+        """Explain a fitted model.
+
+        Parameters
+        ----------
+        model : HARFERegressor or HARFERegressorCV
+            Fitted.
+        X, law, target
+            As in ``model.explain``.
+        kind : {"components", "terms"}, default="components"
+        """
+        check_fitted(model)
+        return cls.from_explanation(model.explain(X, law=law, target=target), kind=kind)
+
+    @classmethod
+    def from_explanation(
+        cls, explanation: Explanation, *, kind: str = "components"
+    ) -> TermImportanceDisplay:
+        """Draw what ``model.explain()`` returned."""
+        check_choice("kind", kind, KINDS)
+        table = getattr(explanation, kind)
+        variance = table["variance"].astype(float)
+        whole = explanation.variance if explanation.variance > 0 else 1.0
+        return cls(
+            table["variables"].tolist(),
+            table["share"] if kind == "components" else variance / whole,
+            kind=kind,
+            law=explanation.law,
+            note=dependence_note(explanation),
+        )
+
+    def plot(self, ax: Any = None, *, most: int = 15) -> TermImportanceDisplay:
+        """Draw a bar for each, the largest on top.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            None makes a figure.
+        most : int, default=15
+            Bars at most; the components that are left, and those below 0.05 %, are summed up in
+            one more.
+
+        Returns
+        -------
+        self
+        """
+        shown, left = self._leading(check_most(most))
+        check_axes(ax)
+        # A pair has room for more than a name.
+        names = [joined(self.variables[k], int(1.4 * room_for_names(ax))) for k in shown]
+        share = self.share[shown]
+        orders = [min(len(self.variables[k]), 3) for k in shown]
+        if len(left) and self.kind == "components":
+            names.append(f"{len(left)} others")
+            share = np.append(share, self.share[left].sum())
+            orders.append(0)
+        n = len(names)
+        ax = self.ax_ = one_axes(ax, 6.8, 1.3 + 0.26 * max(n, 3))
+        self.figure_ = ax.figure
+        tidy(ax)
+        ax.set_xlabel(f"share of the variance{under(self.law)} (%)")
+        if not np.any(self.share > 0):
+            self.bars_ = ax.barh([], [])
+            say_empty(ax, "The fitted function is constant.")
+            return self
+        self.bars_ = ax.barh(
+            np.arange(n),
+            100 * share,
+            height=0.74,
+            color=[_ORDERS[order][0] for order in orders],
+            linewidth=0,
+        )
+        for bar, order in zip(self.bars_, orders, strict=True):
+            # The edge has the colour of the hatch.
+            bar.set(hatch=_ORDERS[order][1], edgecolor=_ORDERS[order][2])
+        name_rows(ax, names)
+        labels = ax.bar_label(self.bars_, [percent(s) for s in share], padding=3)
+        for label in labels:
+            label.set(fontsize="x-small", color=INK)
+        ax.set(ylim=(max(n, 3) - 0.4, -0.6), xlim=(0, 115 * max(share.max(), 1e-3)))
+        self._name_orders(ax, orders)
+        what = "components" if self.kind == "components" else "terms"
+        note = self.note
+        if len(left) and self.kind == "terms":
+            largest = percent(self.share[left[0]])
+            note = f"{len(left)} more terms, the largest {largest}. {note}"
+        title = f"{len(self.share)} {what}" if len(self.share) > 1 else f"1 {what[:-1]}"
+        set_title(ax, title, above_legend=ax.get_legend() is not None)
+        write_note(ax, note)
+        return self
+
+    def _leading(self, most: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The largest to draw, and those left."""
+        order = np.argsort(-self.share, kind="stable")
+        number = min(most, max(int(np.sum(self.share >= NOTHING)), 1))
+        # One that is left alone takes no more room than the word for it.
+        number += len(order) == number + 1
+        return order[:number], order[number:]
+
+    def _name_orders(self, ax: Any, orders: list[int]) -> None:
+        from matplotlib.patches import Patch
+
+        present = sorted(set(orders) - {0})
+        if len(present) > 1:
+            legend_above(
+                ax,
+                [
+                    Patch(
+                        facecolor=_ORDERS[order][0],
+                        hatch=_ORDERS[order][1],
+                        edgecolor=_ORDERS[order][2],
+                        linewidth=0,
+                        label=_ORDERS[order][3],
+                    )
+                    for order in present
+                ],
+            )
+
+    def table(self) -> Table:
+        """A row for each: `variables`, `order`, `share`, in the order given."""
+        return Table(
+            {
+                "variables": self.variables,
+                "order": [len(names) for names in self.variables],
+                "share": self.share,
+            }
+        )

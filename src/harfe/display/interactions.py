@@ -1,0 +1,209 @@
+"""Pairs of variables by their share of the variance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from harfe.arguments import check_choice
+from harfe.display._drawing import (
+    INK,
+    NOTHING,
+    check_axes,
+    check_fitted,
+    check_most,
+    dependence_note,
+    inches,
+    letters_along,
+    name_rows,
+    one_axes,
+    percent,
+    room_for_names,
+    say_empty,
+    set_title,
+    shorten,
+    tidy,
+    under,
+    write_note,
+)
+from harfe.explain import Explanation
+from harfe.table import Table
+
+MEASURES = ("total", "second_order")
+
+# Rows and columns of a matrix at least, where there are as many.
+_SMALLEST_MATRIX = 5
+
+# Inches of a letter on an axis, about.
+_LETTER_WIDTH = 0.085
+
+# A pair below this share is never drawn as if it mattered, however small the others are.
+_FAINT = 0.01
+
+
+class InteractionDisplay:
+    """Share of the variance that is due to each pair of variables, as a matrix.
+
+    Parameters
+    ----------
+    variables : sequence of str
+        The inputs.
+    strength : array of shape (inputs, inputs)
+        Symmetric; NaN where two variables never meet in a feature.
+    measure : {"total", "second_order"}, default="total"
+        All components that hold both variables, or the component of the pair alone.
+    law : str, default="independent"
+        Law of the inputs that variances are taken under.
+    note : str, default=""
+        What to mind, below the figure.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Of matplotlib; after `plot`.
+    image_ : AxesImage
+        The lower half in percent, masked elsewhere; None if no two variables meet.
+    """
+
+    def __init__(
+        self,
+        variables: Any,
+        strength: ArrayLike,
+        *,
+        measure: str = "total",
+        law: str = "independent",
+        note: str = "",
+    ) -> None:
+        self.variables = tuple(variables)
+        self.strength = np.asarray(strength, dtype=float)
+        self.measure = measure
+        self.law = law
+        self.note = note
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any = None,
+        *,
+        measure: str = "total",
+        law: Any = "independent",
+        target: int = 0,
+    ) -> InteractionDisplay:
+        """Explain a fitted model.
+
+        Parameters
+        ----------
+        model : HARFERegressor or HARFERegressorCV
+            Fitted.
+        X, law, target
+            As in ``model.explain``.
+        measure : {"total", "second_order"}, default="total"
+        """
+        check_fitted(model)
+        return cls.from_explanation(model.explain(X, law=law, target=target), measure=measure)
+
+    @classmethod
+    def from_explanation(
+        cls, explanation: Explanation, *, measure: str = "total"
+    ) -> InteractionDisplay:
+        """Draw what ``model.explain()`` returned."""
+        check_choice("measure", measure, MEASURES)
+        variables = explanation.sobol.columns["variable"]
+        place = {name: k for k, name in enumerate(variables)}
+        strength = np.full((len(variables),) * 2, np.nan)
+        table = explanation.interactions
+        for (one, other), share in zip(table.columns["variables"], table[measure], strict=True):
+            i, j = place[one], place[other]
+            strength[i, j] = strength[j, i] = share
+        note = dependence_note(explanation)
+        return cls(variables, strength, measure=measure, law=explanation.law, note=note)
+
+    def plot(self, ax: Any = None, *, most: int = 15) -> InteractionDisplay:
+        """Draw the pairs of the variables that interact most, the strongest first.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            None makes a figure.
+        most : int, default=15
+            Variables at most; a note says what was left out.
+
+        Returns
+        -------
+        self
+        """
+        shown, left = self._leading(check_most(most))
+        n = len(shown)
+        side = min(0.45 * max(n - 1, 5), 6.3)
+        check_axes(ax)
+        names = shorten([self.variables[k] for k in shown], room_for_names(ax))
+        letters = max(map(len, names), default=0)
+        width = side if ax is None else inches(ax)[0]
+        upright = n * (letters + 1) <= letters_along(width)
+        longest = _LETTER_WIDTH * letters
+        ax = self.ax_ = one_axes(ax, side + 1.6 + longest, side + 1.2 + (0 if upright else longest))
+        self.figure_ = ax.figure
+        tidy(ax)
+        self.image_ = None
+        if n < 2 or not np.nanmax(self.strength) > 0:
+            say_empty(ax, "No two variables interact.")
+            return self
+        percents = 100 * self.strength[np.ix_(shown, shown)]
+        # The lower half without the diagonal holds every pair once.
+        lower = np.ma.masked_invalid(np.where(np.tri(n, k=-1) > 0, percents, np.nan)[1:, :-1])
+        highest = max(lower.max(), 100 * _FAINT)
+        self.image_ = ax.imshow(lower, cmap="Blues", vmin=0, vmax=highest, aspect="auto")
+        name_rows(ax, names[1:])
+        ax.set_xticks(range(n - 1), names[:-1], rotation=0 if upright else 90)
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)
+        self._write_numbers(ax, lower, highest)
+        bar = ax.figure.colorbar(self.image_, ax=ax, shrink=0.75, pad=0.02)
+        bar.set_label(f"share of the variance{under(self.law)} (%)", fontsize="small")
+        bar.ax.tick_params(labelsize="small")
+        bar.outline.set_visible(False)
+        words = {
+            "total": "Interactions, of any order",
+            "second_order": "Interactions of the pair alone",
+        }
+        set_title(ax, words[self.measure])
+        blank = "No number: below 0.05 %." if np.any(lower < 100 * NOTHING) else ""
+        write_note(ax, " ".join(filter(None, [blank, left, self.note])))
+        return self
+
+    def _leading(self, most: int) -> tuple[NDArray[np.intp], str]:
+        """Variables by their strongest pairs, and a note on the others."""
+        known = np.where(np.isfinite(self.strength), self.strength, -1.0)
+        np.fill_diagonal(known, -1.0)
+        strongest = known.max(axis=1, initial=-1.0)
+        meets = np.flatnonzero(strongest >= 0)
+        order = meets[np.lexsort((-known[meets].clip(0).sum(axis=1), -strongest[meets]))]
+        number = max(int(np.sum(strongest >= NOTHING)), _SMALLEST_MATRIX)
+        shown, rest = order[: min(number, most)], order[min(number, most) :]
+        if not len(rest):
+            return shown, ""
+        largest = percent(max(strongest[rest].max(), 0.0))
+        return shown, f"{len(rest)} more variables; their largest pair has {largest}."
+
+    @staticmethod
+    def _write_numbers(ax: Any, lower: Any, highest: float) -> None:
+        for (i, j), value in np.ndenumerate(lower.filled(0.0)):
+            if value >= 100 * NOTHING:
+                color = "white" if value > 0.6 * highest else INK
+                text = f"{value:.1f}"
+                ax.text(j, i, text, ha="center", va="center", fontsize="x-small", color=color)
+
+    def table(self) -> Table:
+        """A row for each pair that meets in a feature, the strongest first."""
+        i, j = np.nonzero(np.triu(np.isfinite(self.strength), k=1))
+        share = self.strength[i, j]
+        order = np.argsort(-share, kind="stable")
+        return Table(
+            {
+                "variables": [(self.variables[i[k]], self.variables[j[k]]) for k in order],
+                "share": share[order],
+            }
+        )
