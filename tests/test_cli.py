@@ -365,8 +365,8 @@ def test_predict_from_standard_input_and_parquet_in_blocks(here, run, fitted, mo
     write_csv("big.csv", data)
     expected = model.predict({"size": data["size"], "color": data["color"]})
     pq.write_table(pa.table(data), "big.parquet", row_group_size=70)
-    monkeypatch.setattr("harfe.csv_files.CSV_BLOCK", 64)
-    monkeypatch.setattr("harfe.parquet_files.PARQUET_BLOCK", 64)
+    monkeypatch.setattr("harfe.tables.csv_files.CSV_BLOCK", 64)
+    monkeypatch.setattr("harfe.tables.parquet_files.PARQUET_BLOCK", 64)
     for name in ("big.csv", "big.parquet"):
         _, out, _ = run("predict", fitted, name, "--id", "key")
         frame = read_back(out)

@@ -25,10 +25,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import harfe
-from harfe import FeatureLaw, HARFERegressor, HARFERegressorCV, model_file, persist, selection
+from harfe import FeatureLaw, HARFERegressor, HARFERegressorCV, persist, selection
 from harfe.mixed_law import MixedLaw
-from harfe.persist import ModelFileError
-from harfe.plain_data import NotPlain, Reader, Writer, read_plain, write_plain
+from harfe.persist import ModelFileError, model_file
+from harfe.persist.plain_data import NotPlain, Reader, Writer, read_plain, write_plain
 from harfe.tables import TableModel
 
 SMALL = {"n_components": 150, "n_nonzero_coefs": 12, "random_state": 0}

@@ -15,10 +15,10 @@ from harfe import HARFERegressor, HARFERegressorCV
 from harfe.anova import anova
 from harfe.datasets import make_function
 from harfe.report import render, summarise, write_report
-from harfe.report_facts import addends
-from harfe.report_posterior import ComponentPosterior
-from harfe.report_svg import Axis
-from harfe.report_text import aligned, number, percent
+from harfe.report.facts import addends
+from harfe.report.posterior import ComponentPosterior
+from harfe.report.svg import Axis
+from harfe.report.text import aligned, number, percent
 from harfe.tables import TableModel
 
 SMALL = {"n_components": 300, "n_nonzero_coefs": 15, "random_state": 0}

@@ -300,7 +300,7 @@ def test_axe_finds_nothing(browser, page, width, colours, request):
 
 def test_text_stands_out_from_its_ground():
     """WCAG AA: a contrast of 4.5, of lines 3, also where axe cannot see it, as in drawings."""
-    style = (files("harfe") / "templates" / "report.css").read_text(encoding="utf-8")
+    style = (files("harfe.report") / "templates" / "report.css").read_text(encoding="utf-8")
     blocks = re.findall(r"--ground: .*?--warn", style, re.S)
     assert len(blocks) == 4
 

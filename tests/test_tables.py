@@ -18,8 +18,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harfe import HARFERegressor
-from harfe.csv_files import CSV_BLOCK
-from harfe.table_columns import Hint, as_frame, level, number, numbers
 from harfe.tables import (
     Frame,
     TableEncoder,
@@ -30,6 +28,8 @@ from harfe.tables import (
     read_table,
     training_rows,
 )
+from harfe.tables.columns import Hint, as_frame, level, number, numbers
+from harfe.tables.csv_files import CSV_BLOCK
 
 
 @pytest.fixture

@@ -230,8 +230,8 @@ def _dependence(parts: Anova, kept: KeptInputs, ratio: float) -> tuple[str, ...]
     notes = []
     if np.isinf(ratio):
         notes.append(
-            "too few rows: what was kept of the inputs does not vary, though the function does over "
-            "the rows; pass X for indices"
+            "too few rows: what was kept of the inputs does not vary, though the function does "
+            "over the rows; pass X for indices"
         )
     elif ratio < 1 / _LARGEST_RATIO or ratio > _LARGEST_RATIO:
         notes.append(

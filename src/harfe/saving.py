@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from harfe.expansion import Expansion
 from harfe.mixed_law import Law
+from harfe.persist.pool_origin import PoolOrigin
 from harfe.pool import FeaturePool
-from harfe.pool_origin import PoolOrigin
 from harfe.pursuit import StopReason
 
 

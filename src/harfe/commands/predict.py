@@ -27,8 +27,8 @@ from harfe.commands.common import (
 )
 
 if TYPE_CHECKING:
-    from harfe.table_files import Source
     from harfe.tables import Frame, TableModel
+    from harfe.tables.files import Source
 
 _ABOUT = """\
 Predict the rows of a table with a model that harfe fit has saved.
@@ -103,8 +103,8 @@ def run(options: argparse.Namespace) -> int:
         check_output(options.output, options.force)
     model = load_model(options.model)
     _check_uncertainty(model, options)
-    from harfe.table_encoder import unseen_text
     from harfe.tables import open_table
+    from harfe.tables.encoder import unseen_text
 
     unseen: Counter[tuple[str, str]] = Counter()
     count = empty = 0
@@ -149,7 +149,7 @@ def _check_uncertainty(model: TableModel, options: argparse.Namespace) -> None:
 
 
 def _ids(given: Sequence[str], names: Sequence[str], path: str) -> list[str]:
-    from harfe.table_columns import place_of
+    from harfe.tables.columns import place_of
 
     wanted = listed(given, names)
     return list(dict.fromkeys(names[place_of(n, names, _called(path), "id")] for n in wanted))
@@ -157,7 +157,7 @@ def _ids(given: Sequence[str], names: Sequence[str], path: str) -> list[str]:
 
 def _check_columns(model: TableModel, names: Sequence[str], source: str) -> None:
     """Name all columns that lack, not just the first."""
-    from harfe.table_columns import unknown_column
+    from harfe.tables.columns import unknown_column
 
     lacking = [name for name in model.encoder.columns_in if name not in names]
     if len(lacking) == 1:
@@ -196,7 +196,7 @@ def _ahead(blocks: Iterator[Frame]) -> Iterator[Frame]:
 
 
 def _texts(column: Any) -> Sequence[str]:
-    from harfe.table_columns import level
+    from harfe.tables.columns import level
 
     if isinstance(column, tuple):
         return column

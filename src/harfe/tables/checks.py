@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.table_columns import Column, Frame, Hint, TableError, numbers, place_of, without
+from harfe.tables.columns import Column, Frame, Hint, TableError, numbers, place_of, without
 
 
 def places_of(

@@ -104,7 +104,7 @@ class Graph:
 
 def encode(graph: Graph, encoder: Any) -> tuple[str, str | None]:
     """Columns of a table as one matrix, and which rows lack a value that nothing stands for."""
-    from harfe.table_columns import MISSING_TEXTS, number
+    from harfe.tables.columns import MISSING_TEXTS, number
 
     spelled = {text for low in MISSING_TEXTS for text in (low, low.upper(), low.capitalize())}
     missing_texts = sorted({*spelled, "NaN", "None", *encoder.na})

@@ -1,9 +1,4 @@
-"""Fitted models as files: data that is checked when it is read, never code.
-
-A file holds the kept features, the law and the seed that all features were drawn with, what
-explanations and the uncertainty need, the results of a search, and the parameters. Its form is
-`harfe.model_file`, its parts are `harfe.model_parts`; docs/decisions/0025 says why.
-"""
+"""Saving and loading fitted models, and what a file says of itself."""
 
 from __future__ import annotations
 
@@ -16,17 +11,15 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from harfe import model_file
 from harfe.arguments import is_whole
 from harfe.estimator import HARFERegressor
-from harfe.file_specs import ByName, Plain, Spec, Text
-from harfe.model_file import ModelFileError
-from harfe.model_parts import ATTRIBUTES, SEARCH_ATTRIBUTES
-from harfe.plain_data import NotPlain, Reader, Writer
-from harfe.pool_origin import PoolOrigin
+from harfe.persist import model_file
+from harfe.persist.file_specs import ByName, Plain, Spec, Text
+from harfe.persist.model_file import ModelFileError
+from harfe.persist.model_parts import ATTRIBUTES, SEARCH_ATTRIBUTES
+from harfe.persist.plain_data import NotPlain, Reader, Writer
+from harfe.persist.pool_origin import PoolOrigin
 from harfe.selection import HARFERegressorCV
-
-__all__ = ["MAX_BYTES", "ModelFileError", "describe", "load", "save"]
 
 FORMAT = "harfe-model"
 FORMAT_VERSION = 1

@@ -1,4 +1,4 @@
-"""Everything a report says, as one dictionary of plain data; `harfe.report_page` draws it."""
+"""Everything a report says, as one dictionary of plain data; `harfe.report.page` draws it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 
 from harfe.anova import check_target
 from harfe.formula import formula
-from harfe.report_cautions import cautions
-from harfe.report_errors import GIVEN, HELD_OUT, TRAINING, distribution, errors, scatter
-from harfe.report_parts import drawn_components, explanation
-from harfe.report_paths import KINDS, convergence, error_path, laws
-from harfe.report_rows import ReportRows
-from harfe.report_whatif import what_if
+from harfe.report.cautions import cautions
+from harfe.report.errors import GIVEN, HELD_OUT, TRAINING, distribution, errors, scatter
+from harfe.report.parts import drawn_components, explanation
+from harfe.report.paths import KINDS, convergence, error_path, laws
+from harfe.report.rows import ReportRows
+from harfe.report.whatif import what_if
 from harfe.stability import Stability
 from harfe.table import jsonable
 

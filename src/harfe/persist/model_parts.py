@@ -12,7 +12,12 @@ from typing import Any
 import numpy as np
 
 from harfe.expansion import Expansion
-from harfe.file_specs import (
+from harfe.input_law import InputLaw
+from harfe.kept_inputs import KeptInputs
+from harfe.law import ACTIVATIONS, FeatureLaw
+from harfe.learning import LearnedLaw
+from harfe.mixed_law import MixedLaw
+from harfe.persist.file_specs import (
     Array,
     ByName,
     Flag,
@@ -27,13 +32,8 @@ from harfe.file_specs import (
     Text,
     Whole,
 )
-from harfe.input_law import InputLaw
-from harfe.kept_inputs import KeptInputs
-from harfe.law import ACTIVATIONS, FeatureLaw
-from harfe.learning import LearnedLaw
-from harfe.mixed_law import MixedLaw
+from harfe.persist.pool_origin import PoolOrigin
 from harfe.pool import FeaturePool
-from harfe.pool_origin import PoolOrigin
 from harfe.pursuit import StopReason
 from harfe.uncertainty import Posterior, Uncertainty
 from harfe.units import InputBounds, InputUnits

@@ -15,7 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.table_columns import Column, Frame, Hint, TableError, is_missing, level, numbers, without
+from harfe.tables.columns import (
+    Column,
+    Frame,
+    Hint,
+    TableError,
+    is_missing,
+    level,
+    numbers,
+    without,
+)
 
 # A text column with more levels than this, or than half of the rows, is taken for names.
 MOST_LEVELS = 50

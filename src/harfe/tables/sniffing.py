@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from harfe.table_columns import is_missing, number
+from harfe.tables.columns import is_missing, number
 
 _DELIMITERS = (";", "\t", "|", ",", " ")
 _ROWS = 100

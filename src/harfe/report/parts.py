@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from harfe.anova import Anova, anova
 from harfe.kept_inputs import KeptInputs
-from harfe.report_errors import rounded
-from harfe.report_posterior import ComponentPosterior
-from harfe.report_rows import ReportRows
+from harfe.report.errors import rounded
+from harfe.report.posterior import ComponentPosterior
+from harfe.report.rows import ReportRows
 from harfe.table import Table, jsonable
 from harfe.terms import IndexSet, name_of
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.table_columns import Column, Frame, TableError, place_of
+from harfe.tables.columns import Column, Frame, TableError, place_of
 
 try:
     import pyarrow as pa

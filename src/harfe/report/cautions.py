@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from harfe.anova import anova
 from harfe.local import outside_range
-from harfe.report_errors import LINEAR, NULL, THIS, TRAINING, pick
-from harfe.report_posterior import ComponentPosterior
-from harfe.report_rows import ReportRows
+from harfe.report.errors import LINEAR, NULL, THIS, TRAINING, pick
+from harfe.report.posterior import ComponentPosterior
+from harfe.report.rows import ReportRows
 from harfe.stability import Stability
 from harfe.terms import group_features, name_of
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from harfe.path import sparsity_path
 from harfe.recipe import Posed
-from harfe.report_rows import ReportRows
+from harfe.report.rows import ReportRows
 from harfe.term_methods import _refit_recipe
 from harfe.terms import refit
 

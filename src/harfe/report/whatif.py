@@ -20,8 +20,8 @@ from harfe.anova import anova
 from harfe.expansion import Expansion
 from harfe.input_law import TRIGONOMETRIC, InputLaw
 from harfe.machine import blocks
-from harfe.report_errors import rounded
-from harfe.report_rows import ReportRows
+from harfe.report.errors import rounded
+from harfe.report.rows import ReportRows
 from harfe.terms import group_features, term_values
 
 # A page with more features is too large and too slow.

@@ -9,17 +9,17 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from harfe.report_errors import GIVEN, HELD_OUT, LINEAR, NULL, OUT_OF_FOLD, THIS, pick
-from harfe.report_facts import facts, formula, inputs, notes
-from harfe.report_figures import ROWS_TEXT, Figures
-from harfe.report_tables import (
+from harfe.report.errors import GIVEN, HELD_OUT, LINEAR, NULL, OUT_OF_FOLD, THIS, pick
+from harfe.report.facts import facts, formula, inputs, notes
+from harfe.report.figures import ROWS_TEXT, Figures
+from harfe.report.tables import (
     VISIBLE,
     components_table,
     interaction_matrix,
     terms_table,
     variables_table,
 )
-from harfe.report_text import (
+from harfe.report.text import (
     MISSING,
     aligned,
     details,
@@ -77,7 +77,7 @@ def render(summary: dict[str, Any]) -> str:
 
 
 def _template(name: str) -> str:
-    return (files("harfe") / "templates" / name).read_text(encoding="utf-8")
+    return (files("harfe.report") / "templates" / name).read_text(encoding="utf-8")
 
 
 def _json(value: Any) -> str:

@@ -1,16 +1,7 @@
-"""Tables as people have them, and models that predict from them.
-
-    model = TableModel.fit(read_table("houses.csv"), target="price")
-    model.predict(read_table("new.csv"))
-
-Files are read by `harfe.table_files`, columns become numbers by `harfe.table_encoder`; a
-`TableModel` keeps how, so that new tables are taken as the training table was. Frames of pandas and
-polars, tables of pyarrow and dictionaries of columns do as well as files.
-"""
+"""Models that predict from tables: an encoder, and an estimator fitted to what it makes of them."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,87 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.table_checks import finite_numbers, places_of
-from harfe.table_columns import Frame, TableError, as_frame, place_of
-from harfe.table_encoder import InputColumn, TableEncoder
-from harfe.table_files import open_table, read_table
+from harfe.tables.columns import as_frame
+from harfe.tables.encoder import TableEncoder
+from harfe.tables.rows import fingerprint, training_rows
 
 if TYPE_CHECKING:
     from harfe.explain import Explanation
     from harfe.local import LocalExplanation
     from harfe.partial import PartialDependence
-
-__all__ = [
-    "Frame",
-    "InputColumn",
-    "TableEncoder",
-    "TableError",
-    "TableModel",
-    "TrainingRows",
-    "as_frame",
-    "fingerprint",
-    "open_table",
-    "places_of",
-    "read_table",
-    "training_rows",
-]
-
-
-@dataclass(frozen=True)
-class TrainingRows:
-    """Rows of a table as a fit takes them.
-
-    Attributes
-    ----------
-    X, y : arrays
-    weights : array of shape (rows,) or None
-    kept : int array
-        Their places in the table: rows with missing values may be left out.
-    """
-
-    X: NDArray[np.float64]
-    y: NDArray[np.float64]
-    weights: NDArray[np.float64] | None
-    kept: NDArray[np.intp]
-
-
-def training_rows(encoder: TableEncoder, table: Any, weight: str | None = None) -> TrainingRows:
-    """Inputs and targets of the rows that have all that is needed.
-
-    Parameters
-    ----------
-    encoder : TableEncoder
-        With a target.
-    table : table
-    weight : str, default=None
-        Column that says how often each row counts.
-
-    Raises
-    ------
-    TableError
-        If fewer than two rows are left.
-    """
-    frame = as_frame(table)
-    X, y = encoder.encode(frame), encoder.targets(frame)
-    good = np.isfinite(y) & np.all(np.isfinite(X), axis=1)
-    weights = None
-    if weight is not None:
-        place = place_of(weight, frame.names, frame.source, "weight")
-        weights = finite_numbers(frame, frame.names[place], frame.columns[place], encoder.na)
-        wrong = ~(weights >= 0)
-        if wrong.any():
-            raise TableError(
-                f"column {frame.names[place]!r} says how often a row counts, but is negative or "
-                f"missing in {frame.where(int(np.argmax(wrong)))}: write a number of at least 0"
-            )
-        weights = weights[good]
-    kept = np.flatnonzero(good)
-    if len(kept) < 2:
-        raise TableError(
-            f"{frame.source} has {len(kept)} rows with all that is needed: a fit takes at least 2, "
-            "and some dozens to learn anything"
-        )
-    return TrainingRows(np.ascontiguousarray(X[good]), y[good], weights, kept)
 
 
 @dataclass(frozen=True)
@@ -272,17 +190,3 @@ def name_inputs(model: Any, names: Sequence[str]) -> Any:
     if getattr(model, "learned_law_", None) is not None:
         model.learned_law_ = replace(model.learned_law_, columns=names)
     return model
-
-
-def fingerprint(table: Any) -> str:
-    """SHA-256 of names and values: the same for the same table in another kind of file."""
-    frame = as_frame(table)
-    digest = hashlib.sha256()
-    for name, column in zip(frame.names, frame.columns, strict=True):
-        digest.update(f"{len(name)}:{name}".encode())
-        if isinstance(column, tuple):
-            digest.update("\0".join(column).encode())
-        else:
-            # One NaN and one zero, whatever their bits.
-            digest.update(np.where(np.isnan(column), np.nan, column + 0.0).tobytes())
-    return digest.hexdigest()

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from harfe.arguments import check_choice
-from harfe.model_file import write_atomically
-from harfe.onnx_function import StatedFunction, warn_of_cancelling
-from harfe.onnx_graph import PARTS, Graph, encode
+from harfe.onnx_export.function import StatedFunction, warn_of_cancelling
+from harfe.onnx_export.graph import PARTS, Graph, encode
+from harfe.persist.model_file import write_atomically
 from harfe.terms import group_features, term_names
 
 DTYPES = ("float64", "float32")

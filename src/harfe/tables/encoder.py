@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harfe.arguments import check_choice
-from harfe.table_checks import (
+from harfe.tables.checks import (
     check_names,
     finite_numbers,
     missing_error,
@@ -26,8 +26,8 @@ from harfe.table_checks import (
     read_targets,
     unseen_text,
 )
-from harfe.table_columns import Column, TableError, as_frame, is_missing, level, place_of, without
-from harfe.table_learning import learn_columns
+from harfe.tables.columns import Column, TableError, as_frame, is_missing, level, place_of, without
+from harfe.tables.learning import learn_columns
 
 MISSING = ("error", "drop", "median")
 KINDS = ("number", "category")

@@ -1,8 +1,4 @@
-"""A report page about a fitted model: one HTML file that needs nothing else.
-
-`summarise` collects what there is to say as plain data, `render` draws it, `write_report` does both
-and writes the file.
-"""
+"""The file of a report page."""
 
 from __future__ import annotations
 
@@ -10,12 +6,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from harfe.model_file import write_atomically
-from harfe.report_page import render
-from harfe.report_summary import summarise
+from harfe.persist.model_file import write_atomically
+from harfe.report.page import render
+from harfe.report.summary import summarise
 from harfe.stability import Stability
-
-__all__ = ["render", "summarise", "write_report"]
 
 
 def write_report(
