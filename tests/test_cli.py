@@ -464,6 +464,37 @@ def test_explain_tells_what_matters(fitted, run):
     assert content["meta"]["error"]["kind"] == "out-of-fold"
 
 
+def test_commands_and_page_rank_the_inputs_alike(here, run):
+    # c repeats b with a little noise: both matter, and how much is said with a note.
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 80))
+    c = b + 0.1 * rng.normal(size=80)
+    table = np.column_stack([a, b, c, np.sin(a) + np.sin(b) + np.sin(c)])
+    np.savetxt("t.csv", table, delimiter=",", header="a,b,c,y", comments="")
+    words = ["fit", "t.csv", "-t", "y", "--fixed", "--terms", "10", "--report", "r.html"]
+    code, out, err = run(*words)
+    assert (code, err) == (0, "")
+    model = harfe.load("model.harfe")
+    with pytest.warns(UserWarning, match="correlated"):
+        told = model.explain()
+    shares = dict(zip(told.sobol["variable"], told.sobol["total"], strict=True))
+    ranked = sorted(shares, key=lambda name: -shares[name])
+
+    def printed(text):
+        lines = text.split("Which inputs matter")[1].splitlines()[1:4]
+        return [line.replace("%", " ").split()[:2] for line in lines]
+
+    for text in (out, run("explain", "model.harfe")[1]):
+        assert [name for name, _ in printed(text)] == ranked
+        assert [float(share) for _, share in printed(text)] == pytest.approx(
+            [100 * shares[name] for name in ranked], abs=0.5
+        )
+    assert sum("correlated" in line for line in out.splitlines()) == 1
+    page = Path("r.html").read_text()
+    cells = page.split("that each input has a part in")[1].split("</table>")[0]
+    assert sorted(ranked, key=lambda name: cells.index(f">{name}<")) == ranked
+
+
 def test_report_by_either_command(here, run):
     words = ["fit", "houses.csv", "-t", "price", "--drop", "key", *FAST[:-2], "--holdout", "0.2"]
     code, out, _ = run(*words, "--report", "r.html")

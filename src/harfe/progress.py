@@ -34,26 +34,32 @@ class SearchProgress:
         self._search = search
         self._is_error = estimator.scoring is None
         self._started = self._told = time.monotonic()
+        self._count = ""
 
     def after_task(self, done: int, planned: int) -> bool:
         """Tell of a finished task; true if a callback asks to stop."""
         now = time.monotonic()
         terminal = sys.stderr.isatty()
+        self._count = f"harfe: {done} of {planned} folds"
         pause = _PAUSE_TERMINAL if terminal else _PAUSE_LOG
         if self._verbose and (done == planned or now - self._told > pause):
             self._told = now
             left = (now - self._started) / done * (planned - done)
             if terminal:
-                # A line that wraps could not be rewritten.
-                width = max(shutil.get_terminal_size((_WIDTH + 1, 24)).columns - 1, 20)
-                line = f"harfe: {done} of {planned} folds {_bar(done / planned)} {left:.0f} s left"
-                line += f", {self._best()}"
-                sys.stderr.write(f"\r{line[:width]:<{width}}")
+                _rewrite(f"{self._count} {_bar(done / planned)} {left:.0f} s left, {self._best()}")
             else:
-                line = f"harfe: {done} of {planned} folds, {self._best()}, {left:.0f} s left"
-                sys.stderr.write(f"{line}\n")
-            sys.stderr.flush()
+                sys.stderr.write(f"{self._count}, {self._best()}, {left:.0f} s left\n")
+                sys.stderr.flush()
         return self._progress.end_round(None)
+
+    def after_search(self) -> None:
+        """Tell someone at a terminal what the wait is for once every fold is done."""
+        if self._rewrites():
+            _rewrite(f"{self._count} {_bar(1.0)} fitting all rows ..., {self._best()}")
+
+    def _rewrites(self) -> bool:
+        # Nothing is counted if a search goes on from one that was finished.
+        return self._verbose and sys.stderr.isatty() and bool(self._count)
 
     def _best(self) -> str:
         score, whose = self._search.best_so_far()
@@ -62,9 +68,17 @@ class SearchProgress:
 
     def close(self) -> None:
         """End the line and the fit."""
-        if self._verbose and sys.stderr.isatty():
+        if self._rewrites():
+            _rewrite(f"{self._count}, {self._best()}, {time.monotonic() - self._started:.0f} s")
             sys.stderr.write("\n")
         self._progress.close()
+
+
+def _rewrite(line: str) -> None:
+    # A line that wraps could not be rewritten.
+    width = max(shutil.get_terminal_size((_WIDTH + 1, 24)).columns - 1, 20)
+    sys.stderr.write(f"\r{line[:width]:<{width}}")
+    sys.stderr.flush()
 
 
 def _bar(share: float) -> str:

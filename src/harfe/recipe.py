@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from harfe.expansion import Expansion
 from harfe.homes import make_problem
+from harfe.machine import memory_bytes
 from harfe.mixed_law import Law
 from harfe.path import Reduced, find_core, largest_system, working_numbers
 from harfe.pool import FeaturePool
@@ -181,3 +182,22 @@ class Recipe:
             return self.init
         _, N, T = problem.shape
         return problem.from_raw(np.arange(N), np.asarray(self.init).reshape(T, N))
+
+
+def recipe_of(estimator: Any, n_nonzero_coefs: int) -> Recipe:
+    """The settings that a fitted estimator came to, for a refit of so many of its features."""
+    # Terms that match a reference have the ridge weight that its noise comes to on unit columns.
+    on_data = getattr(estimator, "fit_", "data") == "data"
+    return Recipe(
+        law=estimator.law_,
+        seed=estimator.seed_,
+        n_components=estimator.n_components_,
+        n_nonzero_coefs=n_nonzero_coefs,
+        alpha=estimator.alpha_ if hasattr(estimator, "alpha_") else estimator.alpha,
+        columns=estimator.expansion_.columns,
+        memory_budget=memory_bytes(estimator.memory_budget),
+        fit_intercept=estimator.fit_intercept,
+        input_scale=estimator.input_scale,
+        input_clip=estimator.input_clip,
+        column_scale=estimator.column_scale if on_data else "rms",
+    )

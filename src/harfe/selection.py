@@ -283,6 +283,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         # Keys as text, which files of skops can hold.
         self._finished = {key.hex(): value for key, value in finished.items()}
         choice = search.choose(self.selection)
+        monitor.after_search()
         with one_blas_thread():
             fit, final = search.fit(choice)
             self._report(search, final, choice)

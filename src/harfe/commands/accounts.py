@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from harfe.commands.common import bars, percent
 from harfe.compare import METHODS
+from harfe.explain import Explanation
 from harfe.folds import make_folds
 from harfe.tables import TableModel, TrainingRows
 
@@ -126,43 +127,54 @@ def _plural(count: int, noun: str) -> str:
     return f"{count} {noun}" + ("" if count == 1 else "s")
 
 
+def explanation_of(model: TableModel) -> Explanation:
+    """What the commands tell of a model: what its report page tells."""
+    with warnings.catch_warnings():
+        # What the warning says stands among the notes.
+        warnings.simplefilter("ignore", UserWarning)
+        return model.explain()
+
+
+def _what_matters(explanation: Explanation, most: int) -> list[str]:
+    ranking = explanation.ranking
+    return [
+        "Which inputs matter (share of the variance of the prediction, interactions counted)",
+        *bars(ranking["variable"].tolist(), ranking["total"].tolist(), most),
+    ]
+
+
 def fit_account(model: TableModel, path: str) -> str:
     """The fit in a dozen lines."""
-    shares = model.feature_importances_
-    order = np.argsort(-shares, kind="stable")
-    names = [model.expansion_.columns[k] for k in order]
+    explanation = explanation_of(model)
     return "\n".join(
         [
             *head_lines(model),
             "",
             *error_lines(dict(model.meta)),
             "",
-            "Which inputs matter (share of the variation of the prediction)",
-            *bars(names, [float(shares[k]) for k in order], 8),
+            *_what_matters(explanation, 8),
+            *(f"Note: {note}" for note in explanation.dependence),
             "",
             f"Saved    {path}   (next: harfe predict {path} new.csv, harfe explain {path})",
         ]
     )
 
 
-def explain_account(model: TableModel, explanation: Any, most: int) -> str:
+def explain_account(model: TableModel, explanation: Explanation, most: int) -> str:
     """The model for someone who has not seen it."""
-    sobol, pairs = explanation.sobol, explanation.interactions
-    order = np.argsort(-sobol["total"], kind="stable")
-    total = sobol["total"][order].tolist()
-    alone = dict(zip(sobol["variable"], sobol["first_order"].tolist(), strict=True))
-    names = [str(sobol["variable"][k]) for k in order]
+    ranking, pairs = explanation.ranking, explanation.interactions
     lines = [
         *head_lines(model),
         "",
         *error_lines(dict(model.meta)),
         "",
-        "Which inputs matter (share of the variance of the prediction, interactions counted)",
-        *bars(names, total, most),
+        *_what_matters(explanation, most),
     ]
-    joint = [name for name, share in zip(names, total, strict=True) if share - alone[name] > 0.01]
+    joint = [row for row in ranking.rows() if row["total"] - row["first_order"] > 0.01]
     if joint:
-        told = ", ".join(f"{name} {percent(max(alone[name], 0.0))}" for name in joint[:most])
+        told = ", ".join(
+            f"{row['variable']} {percent(max(row['first_order'], 0.0))}" for row in joint[:most]
+        )
         lines.append(f"  alone, without interactions: {told}")
     if len(pairs):
         strongest = [" : ".join(pair) for pair in pairs["variables"]]

@@ -67,11 +67,11 @@ def add(commands: Any) -> None:
 
 def list_all(options: argparse.Namespace) -> int:
     """List the tables, and whether they are here."""
-    from harfe.datasets.real import _ORIGINS
+    from harfe.datasets.real import ORIGINS
 
     home = os.environ.get("HARFE_DATA")
-    width = max(map(len, _ORIGINS))
-    for name, origin in _ORIGINS.items():
+    width = max(map(len, ORIGINS))
+    for name, origin in ORIGINS.items():
         here = bool(home) and any(Path(str(home)).expanduser().glob(f"{name}.csv*"))
         sys.stdout.write(f"{name:{width}}  {'here ' if here else '     '} {origin}\n")
     if not home:

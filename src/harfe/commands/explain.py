@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import warnings
 from typing import Any
 
 from harfe.commands.common import command, load_model
@@ -55,10 +54,9 @@ def run(options: argparse.Namespace) -> int:
         kind, digits = options.formula, options.precision or 3
         sys.stdout.write(_named(model, model.formula(digits, kind), kind) + "\n")
         return 0
-    with warnings.catch_warnings():
-        # What the warning says stands among the notes.
-        warnings.simplefilter("ignore", UserWarning)
-        explanation = model.explain()
+    from harfe.commands.accounts import explain_account, explanation_of
+
+    explanation = explanation_of(model)
     if options.json:
         content = {
             "target": model.encoder.target,
@@ -71,8 +69,6 @@ def run(options: argparse.Namespace) -> int:
         }
         sys.stdout.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
         return 0
-    from harfe.commands.accounts import explain_account
-
     sys.stdout.write(explain_account(model, explanation, max(options.top, 1)) + "\n")
     return 0
 

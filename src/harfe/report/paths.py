@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harfe.path import sparsity_path
-from harfe.recipe import Posed
+from harfe.recipe import Posed, recipe_of
 from harfe.report.rows import ReportRows
-from harfe.term_methods import _refit_recipe
 from harfe.terms import refit
 
 KINDS = {
@@ -149,7 +148,7 @@ def _pruned(model: Any, rows: ReportRows, holdout: ReportRows | None) -> dict[st
     some = rows.sample(_PATH_ROWS)
     judged = some if holdout is None else holdout.sample(_PATH_ROWS)
     s = len(model.expansion_.features)
-    recipe = _refit_recipe(model, s)
+    recipe = recipe_of(model, s)
     posed: Posed
     posed, _, _ = refit(
         model.expansion_,
