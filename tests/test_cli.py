@@ -195,7 +195,7 @@ def test_a_search_by_the_command_tells_how_it_goes(here, run):
     words = ["fit", "houses.csv", "-t", "price", "--drop", "key", "--grid", "--cv", "2"]
     code, out, err = run(*words, "--order", "1", "--terms", "5")
     assert code == 0
-    assert re.search(r"harfe: \d+ of \d+ folds, best error .* \(order 1", err)
+    assert re.search(r"harfe: \d+ of \d+ folds, best MSE .* \(order 1", err)
     assert "each of 2 folds predicted by a model chosen and fitted without it" in out
     model = harfe.load("model.harfe")
     assert isinstance(model.model, HARFERegressorCV)
@@ -278,6 +278,7 @@ def test_a_constant_target_has_nothing_to_learn(here, run):
         (["fit", "houses.csv", "-t", "y", "--terms", "1.5"], "whole number of at least 1"),
         (["predict", "m", "d", "--interval", "9"], "must be between 0 and 1, e.g. 0.9"),
         (["predict", "m", "d", "--interval", "high"], "must be between 0 and 1, e.g. 0.9"),
+        (["export", "m", "m.onnx"], "'m.onnx' is one word too many (-o names the file to write)"),
         (["predikt"], "invalid choice: 'predikt'"),
         (["--vesion"], "did you mean --version?"),
     ],
@@ -499,11 +500,11 @@ def test_report_by_either_command(here, run):
     words = ["fit", "houses.csv", "-t", "price", "--drop", "key", *FAST[:-2], "--holdout", "0.2"]
     code, out, _ = run(*words, "--report", "r.html")
     assert code == 0
-    assert out.endswith("Report  r.html\n")
+    assert out.endswith("Report   r.html\n")
     first = Path("r.html").read_text()
     assert first.startswith("<!DOCTYPE html>")
     code, out, err = run("report", "model.harfe", "houses.csv", "-o", "s.html")
-    assert (code, out, err) == (0, "Report  s.html\n", "")
+    assert (code, out, err) == (0, "Report   s.html\n", "")
     # The same rows are set aside again: the pages agree but for the time.
     second = Path("s.html").read_text()
     clock = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
@@ -557,7 +558,7 @@ def test_export_writes_onnx(here, run, fitted):
     onnx = pytest.importorskip("onnx", reason="onnx is not installed")
     pytest.importorskip("harfe.onnx_export", reason="the export is not there yet")
     code, out, _ = run("export", fitted, "-o", "m.onnx")
-    assert (code, out) == (0, "ONNX    m.onnx (float64)\n")
+    assert (code, out) == (0, "ONNX     m.onnx (float64)\n")
     onnx.checker.check_model("m.onnx")
     code, _, err = run("export", fitted, "-o", "m.onnx", "--float32")
     assert code == 1

@@ -72,7 +72,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _refuse(word: str, parser: Parser) -> None:
     """Complain about a word that no option is, with the nearest one."""
     if not word.startswith("-"):
-        parser.error(f"{word!r} is one word too many")
+        output = " (-o names the file to write)" if "--output" in parser.options_known() else ""
+        parser.error(f"{word!r} is one word too many{output}")
     near = get_close_matches(word.split("=")[0], parser.options_known(), 1)
     parser.error(f"there is no option {word}" + (f", did you mean {near[0]}?" if near else ""))
 

@@ -63,7 +63,7 @@ class SearchProgress:
 
     def _best(self) -> str:
         score, whose = self._search.best_so_far()
-        kind, value = ("error", -score) if self._is_error else ("score", score)
+        kind, value = ("MSE", -score) if self._is_error else ("score", score)
         return f"best {kind} {value:.4g} ({whose})"
 
     def close(self) -> None:

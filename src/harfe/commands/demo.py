@@ -44,5 +44,5 @@ def run(options: argparse.Namespace) -> int:
         file.write((",".join([*data.feature_names, "y"]) + "\n").encode())
         for x, y in zip(data.X.tolist(), data.y.tolist(), strict=True):
             file.write((",".join(map(repr, [*x, y])) + "\n").encode())
-    sys.stdout.write(f"Table   {options.csv}   (next: harfe fit {options.csv} --target y)\n")
+    sys.stdout.write(f"Table    {options.csv}   (next: harfe fit {options.csv} --target y)\n")
     return 0

@@ -40,5 +40,5 @@ def run(options: argparse.Namespace) -> int:
 
     dtype = "float32" if options.float32 else "float64"
     to_onnx(model, options.output, dtype=dtype, terms=options.terms)
-    sys.stdout.write(f"ONNX    {options.output} ({dtype})\n")
+    sys.stdout.write(f"ONNX     {options.output} ({dtype})\n")
     return 0

@@ -141,7 +141,7 @@ def run(options: argparse.Namespace) -> int:
     if options.report:
         write_page(model, fitted, held_out, options.report)
         if not options.quiet:
-            sys.stdout.write(f"Report  {options.report}\n")
+            sys.stdout.write(f"Report   {options.report}\n")
     return 0
 
 

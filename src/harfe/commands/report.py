@@ -67,5 +67,5 @@ def run(options: argparse.Namespace) -> int:
             "taken as new ones"
         )
         write_page(model, rows, rows, options.output)
-    sys.stdout.write(f"Report  {options.output}\n")
+    sys.stdout.write(f"Report   {options.output}\n")
     return 0
