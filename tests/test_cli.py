@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -19,7 +20,7 @@ import pytest
 
 import harfe
 from harfe import HARFERegressor, HARFERegressorCV
-from harfe.cli import main
+from harfe.cli import main, make_parser
 from harfe.datasets.download import DownloadError, download_real
 from harfe.tables import TableModel, read_table
 
@@ -494,6 +495,17 @@ def test_commands_and_page_rank_the_inputs_alike(here, run):
     page = Path("r.html").read_text()
     cells = page.split("that each input has a part in")[1].split("</table>")[0]
     assert sorted(ranked, key=lambda name: cells.index(f">{name}<")) == ranked
+
+
+def test_commands_of_the_readme_can_be_typed():
+    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    blocks = [block.split("```")[0] for block in readme.split("```sh\n")[1:]]
+    lines = [shlex.split(line, comments=True) for block in blocks for line in block.splitlines()]
+    typed = [words[1:] for words in lines if words[:1] == ["harfe"]]
+    parser, commands = make_parser()
+    for words in typed:
+        assert parser.parse_args(words).command == words[0]
+    assert {words[0] for words in typed} == set(commands) - {"datasets"}
 
 
 def test_report_by_either_command(here, run):
