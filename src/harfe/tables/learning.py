@@ -87,9 +87,10 @@ def learn_columns(
     for j, column in values.items():
         columns.append(_described(frame.names[j], column, rows, na))
         if isinstance(column, np.ndarray) and _counts_rows(column):
+            drop = Hint("drop", [frame.names[j]])
             notes.append(
                 f"column {frame.names[j]!r} counts the rows; if it is not meant as an input, "
-                "leave it out"
+                f"leave it out: {drop.typed()}, in Python {drop}"
             )
     if not rows.all():
         kept, every = int(rows.sum()), len(rows)
