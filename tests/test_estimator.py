@@ -696,7 +696,8 @@ def test_the_next_step_of_the_demo_runs(tmp_path, capsys):
     assert "which columns matter: [0." in done.stdout
 
 
-def test_the_examples_of_the_readme_run():
+def test_the_examples_of_the_readme_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
     names = {}
     for block in readme.split("```python")[1:]:
@@ -706,3 +707,4 @@ def test_the_examples_of_the_readme_run():
     shown = re.search(rf"expansion_\.names\(\)\[:3\]  # '({form})'", readme)
     assert shown
     assert re.fullmatch(form, names["model"].expansion_.names()[0])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.harfe", "model.onnx"]

@@ -933,7 +933,7 @@ def test_verbose_tells_of_laws_then_of_models(xy, capsys, monkeypatch):
     assert lines[-1].endswith("0 s left")
     assert f"{model.fit_}, " in lines[-1]
     assert " terms" in lines[-1]
-    assert f"best error {-model.best_score_:.4g}" in lines[-1]
+    assert f"best MSE {-model.best_score_:.4g}" in lines[-1]
 
 
 @pytest.mark.skipif(not HAS_CALLBACKS, reason="scikit-learn before 1.9")

@@ -872,8 +872,8 @@ def test_verbose_tells_on_standard_error(friedman, capsys, monkeypatch):
     ]
     assert "300 s left" in lines[0]
     assert lines[-1].endswith("0 s left")
-    assert f"order {model.order_}, scale {model.scale_:.2g}" in lines[-1]
-    assert f"best error {-model.best_score_:.4g}" in lines[-1]
+    assert f"order {model.order_}, scale {model.scale_:.3g}" in lines[-1]
+    assert f"best MSE {-model.best_score_:.4g}" in lines[-1]
     HARFERegressorCV(**TINY, cv=3, verbose=True, scoring=minus_cubes).fit(friedman.X, friedman.y)
     assert "best score -" in capsys.readouterr().err
 
@@ -885,7 +885,10 @@ def test_verbose_rewrites_a_line_on_a_terminal_and_ends_it(friedman, monkeypatch
     shown = terminal.getvalue()
     assert shown.count("\n") == 1
     assert shown.endswith("\n")
-    assert "harfe: 6 of 6 folds" in shown.split("\r")[-1]
+    lines = [line.strip() for line in shown.split("\r")]
+    assert "harfe: 6 of 6 folds [##########] 0 s left" in lines[-3]
+    assert "harfe: 6 of 6 folds [##########] fitting all rows ..., best MSE" in lines[-2]
+    assert lines[-1].startswith("harfe: 6 of 6 folds, best MSE")
 
 
 needs_callbacks = pytest.mark.skipif(not HAS_CALLBACKS, reason="scikit-learn before 1.9")

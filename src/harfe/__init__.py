@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from harfe.learn import learn_law
     from harfe.learning import LearnedLaw
     from harfe.path import SparsityPath, sparsity_path
+    from harfe.persist import load, save
     from harfe.pursuit import PursuitResult, StopReason, hard_ridge_pursuit
     from harfe.selection import HARFERegressorCV
 
@@ -39,6 +40,8 @@ _HOME = {
     "StopReason": "pursuit",
     "hard_ridge_pursuit": "pursuit",
     "learn_law": "learn",
+    "load": "persist",
+    "save": "persist",
     "sparsity_path": "path",
 }
 _MODULES = ("datasets", "display", "metrics")
@@ -60,7 +63,9 @@ __all__ = [
     "display",
     "hard_ridge_pursuit",
     "learn_law",
+    "load",
     "metrics",
+    "save",
     "sparsity_path",
 ]
 

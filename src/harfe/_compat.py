@@ -28,12 +28,18 @@ __all__ = [
     "HAS_CALLBACKS",
     "CallbackSupportMixin",
     "FitProgress",
+    "boosted_leaves",
     "check_feature_names_in",
     "validate_data",
     "with_callbacks",
 ]
 
 check_feature_names_in = _check_feature_names_in
+
+
+def boosted_leaves(boosting: Any) -> int:
+    """Leaves of all trees of a fitted HistGradientBoostingRegressor."""
+    return sum(tree.get_n_leaf_nodes() for trees in boosting._predictors for tree in trees)
 
 
 class FitProgress:

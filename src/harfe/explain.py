@@ -106,6 +106,15 @@ class Explanation:
     dependence: tuple[str, ...]
     notes: tuple[str, ...]
 
+    @property
+    def ranking(self) -> Table:
+        """The rows of `sobol`, what matters most first.
+
+        By `total`, the share of the variance that an input has a part in, alone or with others:
+        the order of `summary`, of the commands and of the report page.
+        """
+        return _leading(self.sobol, "total", len(self.sobol))
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as lists, numbers and strings, for JSON; NaN and infinities are None."""
         plain = ("law", "target", "mean", "variance", "variance_joint", "variance_ratio")
@@ -230,8 +239,8 @@ def _dependence(parts: Anova, kept: KeptInputs, ratio: float) -> tuple[str, ...]
     notes = []
     if np.isinf(ratio):
         notes.append(
-            "too few rows: what was kept of the inputs does not vary, though the function does over "
-            "the rows; pass X for indices"
+            "too few rows: what was kept of the inputs does not vary, though the function does "
+            "over the rows; pass X for indices"
         )
     elif ratio < 1 / _LARGEST_RATIO or ratio > _LARGEST_RATIO:
         notes.append(

@@ -19,11 +19,14 @@ from harfe.explainable import Explainable
 from harfe.kept_inputs import KeptInputs
 from harfe.pursuit import StopReason
 from harfe.recipe import Fit, Recipe
+from harfe.saving import Saving
 from harfe.term_methods import TermMethods
 from harfe.uncertainty import Uncertainty
 
 
-class ExpansionRegressor(Explainable, TermMethods, MultiOutputMixin, RegressorMixin, BaseEstimator):
+class ExpansionRegressor(  # type: ignore[override]  # _pool can be set: see `Saving`
+    Saving, Explainable, TermMethods, MultiOutputMixin, RegressorMixin, BaseEstimator
+):
     """What every estimator of this package can do once it is fitted."""
 
     expansion_: Expansion
@@ -98,6 +101,8 @@ class ExpansionRegressor(Explainable, TermMethods, MultiOutputMixin, RegressorMi
         self.law_ = recipe.law
         self.seed_ = recipe.seed
         self._pool = fit.pool
+        if fit.units is not None:
+            self._pool_units = fit.units
         self._y_ndim = y_ndim
         self.support_ = fit.result.support
         self.n_components_, self.n_nonzero_coefs_ = recipe.n_components, recipe.n_nonzero_coefs
@@ -106,7 +111,7 @@ class ExpansionRegressor(Explainable, TermMethods, MultiOutputMixin, RegressorMi
             "objective": fit.result.objective,
             "relative_residual": fit.result.relative_residual,
         }
-        self.stop_reason_ = fit.result.reason
+        self._stop_reason = fit.result.reason.name
         clipped = fit.bounds.clip(X)
         self.feature_importances_ = sensitivities(fit.expansion, clipped, weights)
         self.inputs_ = KeptInputs.of(fit.expansion, X, weights)

@@ -58,7 +58,7 @@ class GridSearch:
         scores = {p: np.nanmax(self.race.mean_scores(p)) for p in {p for p, _ in self.race.errors}}
         best = max(scores, key=lambda p: scores[p])
         order, scale = self.pools[best]
-        return float(scores[best]), f"order {order}, scale {scale}"
+        return float(scores[best]), f"order {order}, scale {scale:.3g}"
 
     def table(self) -> NDArray[np.float64]:
         """Errors and scores, shape (2, pools, sizes, alphas, folds)."""

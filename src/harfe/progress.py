@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from typing import Any
@@ -12,7 +13,7 @@ from harfe._compat import FitProgress
 
 # Seconds between two messages: a line that is rewritten, or lines of a log.
 _PAUSE_TERMINAL, _PAUSE_LOG = 0.3, 10.0
-_WIDTH = 79
+_WIDTH, _BAR = 79, 10
 
 
 class SearchProgress:
@@ -33,27 +34,53 @@ class SearchProgress:
         self._search = search
         self._is_error = estimator.scoring is None
         self._started = self._told = time.monotonic()
+        self._count = ""
 
     def after_task(self, done: int, planned: int) -> bool:
         """Tell of a finished task; true if a callback asks to stop."""
         now = time.monotonic()
         terminal = sys.stderr.isatty()
+        self._count = f"harfe: {done} of {planned} folds"
         pause = _PAUSE_TERMINAL if terminal else _PAUSE_LOG
         if self._verbose and (done == planned or now - self._told > pause):
             self._told = now
             left = (now - self._started) / done * (planned - done)
-            line = f"harfe: {done} of {planned} folds, {self._best()}, {left:.0f} s left"
-            sys.stderr.write(f"\r{line:<{_WIDTH}}" if terminal else line + "\n")
-            sys.stderr.flush()
+            if terminal:
+                _rewrite(f"{self._count} {_bar(done / planned)} {left:.0f} s left, {self._best()}")
+            else:
+                sys.stderr.write(f"{self._count}, {self._best()}, {left:.0f} s left\n")
+                sys.stderr.flush()
         return self._progress.end_round(None)
+
+    def after_search(self) -> None:
+        """Tell someone at a terminal what the wait is for once every fold is done."""
+        if self._rewrites():
+            _rewrite(f"{self._count} {_bar(1.0)} fitting all rows ..., {self._best()}")
+
+    def _rewrites(self) -> bool:
+        # Nothing is counted if a search goes on from one that was finished.
+        return self._verbose and sys.stderr.isatty() and bool(self._count)
 
     def _best(self) -> str:
         score, whose = self._search.best_so_far()
-        kind, value = ("error", -score) if self._is_error else ("score", score)
+        kind, value = ("MSE", -score) if self._is_error else ("score", score)
         return f"best {kind} {value:.4g} ({whose})"
 
     def close(self) -> None:
         """End the line and the fit."""
-        if self._verbose and sys.stderr.isatty():
+        if self._rewrites():
+            _rewrite(f"{self._count}, {self._best()}, {time.monotonic() - self._started:.0f} s")
             sys.stderr.write("\n")
         self._progress.close()
+
+
+def _rewrite(line: str) -> None:
+    # A line that wraps could not be rewritten.
+    width = max(shutil.get_terminal_size((_WIDTH + 1, 24)).columns - 1, 20)
+    sys.stderr.write(f"\r{line[:width]:<{width}}")
+    sys.stderr.flush()
+
+
+def _bar(share: float) -> str:
+    filled = round(_BAR * share)
+    return f"[{'#' * filled}{'.' * (_BAR - filled)}]"

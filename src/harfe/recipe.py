@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from harfe.expansion import Expansion
 from harfe.homes import make_problem
+from harfe.machine import memory_bytes
 from harfe.mixed_law import Law
 from harfe.path import Reduced, find_core, largest_system, working_numbers
 from harfe.pool import FeaturePool
 from harfe.problem import Problem
 from harfe.pursuit import PursuitResult, Round, hard_ridge_pursuit
 from harfe.uncertainty import Posterior
-from harfe.units import InputBounds, find_bounds, measure_units
+from harfe.units import InputBounds, InputUnits, find_bounds, measure_units
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Posed:
     problem: Problem
     columns: tuple[str, ...]
     complex_output: bool
+    units: InputUnits | None = None
 
     def expansion(self, S: NDArray[np.intp], c: NDArray[Any]) -> Expansion:
         """The function that coefficients of the scaled problem stand for."""
@@ -72,6 +74,8 @@ class Fit:
     places : int array of shape (s,)
     result : PursuitResult
     expansion : Expansion
+    units : InputUnits or None
+        Those that `pool` was drawn in; None if it was taken from an earlier fit.
     """
 
     pool: FeaturePool
@@ -80,6 +84,7 @@ class Fit:
     places: NDArray[np.intp]
     result: PursuitResult
     expansion: Expansion
+    units: InputUnits | None = None
 
     def posterior(self, alpha: float) -> Posterior:
         """Ridge posterior of the kept coefficients."""
@@ -139,7 +144,7 @@ class Recipe:
             fit_intercept=self.fit_intercept,
             column_scale=self.column_scale,
         )
-        return Posed(pool, bounds, problem, self.columns, y.dtype.kind == "c")
+        return Posed(pool, bounds, problem, self.columns, y.dtype.kind == "c", units)
 
     def fit(
         self,
@@ -162,10 +167,37 @@ class Recipe:
             callback=None if after_round is None else lambda state: after_round(posed, state),
         )
         expansion = posed.expansion(result.support, result.coef)
-        return Fit(posed.pool, posed.bounds, posed.problem, result.support, result, expansion)
+        return Fit(
+            posed.pool,
+            posed.bounds,
+            posed.problem,
+            result.support,
+            result,
+            expansion,
+            posed.units,
+        )
 
     def _start(self, problem: Problem) -> Any:
         if isinstance(self.init, str):
             return self.init
         _, N, T = problem.shape
         return problem.from_raw(np.arange(N), np.asarray(self.init).reshape(T, N))
+
+
+def recipe_of(estimator: Any, n_nonzero_coefs: int) -> Recipe:
+    """The settings that a fitted estimator came to, for a refit of so many of its features."""
+    # Terms that match a reference have the ridge weight that its noise comes to on unit columns.
+    on_data = getattr(estimator, "fit_", "data") == "data"
+    return Recipe(
+        law=estimator.law_,
+        seed=estimator.seed_,
+        n_components=estimator.n_components_,
+        n_nonzero_coefs=n_nonzero_coefs,
+        alpha=estimator.alpha_ if hasattr(estimator, "alpha_") else estimator.alpha,
+        columns=estimator.expansion_.columns,
+        memory_budget=memory_bytes(estimator.memory_budget),
+        fit_intercept=estimator.fit_intercept,
+        input_scale=estimator.input_scale,
+        input_clip=estimator.input_clip,
+        column_scale=estimator.column_scale if on_data else "rms",
+    )

@@ -273,14 +273,17 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         data = Data(X, y.reshape(len(y), -1), weights)
         search = self._search(recipe, data, folds, n_first, y.ndim)
         earlier = getattr(self, "_finished", {}) if self.warm_start else {}
-        search.resume(earlier)
+        search.resume({bytes.fromhex(key): value for key, value in earlier.items()})
         max_time = np.inf if self.max_time is None else float(self.max_time)
         monitor = SearchProgress(self, search, every_X, every_y, sample_weight, self.verbose)
         self.search_complete_ = search.run(self.n_jobs, started + max_time, monitor.after_task)
         # Laws hold the rows they were fitted to: they stay only where they are asked for.
         keeps = self.warm_start or isinstance(search, GridSearch)
-        self._finished = search.finished() if keeps else {}
+        finished = search.finished() if keeps else {}
+        # Keys as text, which files of skops can hold.
+        self._finished = {key.hex(): value for key, value in finished.items()}
         choice = search.choose(self.selection)
+        monitor.after_search()
         with one_blas_thread():
             fit, final = search.fit(choice)
             self._report(search, final, choice)

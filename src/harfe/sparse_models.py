@@ -164,4 +164,5 @@ def matched_fit(
         reason=StopReason.MATCHED,
     )
     pool = recipe.draw().in_user_units(standard.units).replaced(model.support, features)
-    return Fit(pool, bounds, problem, np.arange(len(features)), result, expansion)
+    places = np.arange(len(features))
+    return Fit(pool, bounds, problem, places, result, expansion, standard.units)

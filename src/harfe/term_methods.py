@@ -19,9 +19,8 @@ from harfe.checks import check_inputs, check_targets, check_weights
 from harfe.expansion import Expansion
 from harfe.features import seed_of
 from harfe.formula import formula
-from harfe.machine import memory_bytes
 from harfe.pursuit import PursuitResult
-from harfe.recipe import Fit, Recipe
+from harfe.recipe import Fit, recipe_of
 from harfe.stability import DrawProgress, Selection, Stability, assess
 from harfe.terms import feature_sets, refit, strongest_terms, term_names, term_values
 
@@ -90,7 +89,7 @@ class TermMethods:
         X, y, weights = X[counted], y[counted], weights[counted]
         places = strongest_terms(self.expansion_, X, y, weights, int(n_terms))
         new: Any = copy(self)
-        recipe = _refit_recipe(new, len(places))
+        recipe = recipe_of(new, len(places))
         posed, c, expansion = refit(
             self.expansion_,
             places,
@@ -209,25 +208,6 @@ class TermMethods:
                 "y is complex, but the model was fitted to real targets; pass real ones"
             )
         return y
-
-
-def _refit_recipe(estimator: Any, n_nonzero_coefs: int) -> Recipe:
-    """The settings that a fitted estimator came to, for so many features."""
-    # Terms that match a reference have the ridge weight that its noise comes to on unit columns.
-    on_data = getattr(estimator, "fit_", "data") == "data"
-    return Recipe(
-        law=estimator.law_,
-        seed=estimator.seed_,
-        n_components=estimator.n_components_,
-        n_nonzero_coefs=n_nonzero_coefs,
-        alpha=estimator.alpha_ if hasattr(estimator, "alpha_") else estimator.alpha,
-        columns=estimator.expansion_.columns,
-        memory_budget=memory_bytes(estimator.memory_budget),
-        fit_intercept=estimator.fit_intercept,
-        input_scale=estimator.input_scale,
-        input_clip=estimator.input_clip,
-        column_scale=estimator.column_scale if on_data else "rms",
-    )
 
 
 def _fresh(estimator: Any, changes: dict[str, Any]) -> Any:

@@ -94,12 +94,15 @@ class Uncertainty:
         |r|/√(1 + h), each column rising.
     weights : array of shape (residuals, targets)
         Weights of the rows that `scores` belong to.
+    mean_square : array of shape (targets,) or None
+        Mean of r² itself: the error on rows that were held out, choices included.
     """
 
     posterior: Posterior
     noise: NDArray[np.float64]
     scores: NDArray[np.float64]
     weights: NDArray[np.float64]
+    mean_square: NDArray[np.float64] | None = None
 
     @classmethod
     def calibrated(
@@ -123,21 +126,24 @@ class Uncertainty:
             these rows, all choices included.
         X, y, weights : arrays
         """
-        sizes, counts = [], []
+        sizes, counts, squares = [], [], []
         y = y.reshape(len(y), -1)
         for number, (train, held_out) in enumerate(folds):
             expansion, fold_posterior = fit_without(number, train)
             residual = np.abs(y[held_out] - expansion.predict(X[held_out]))
             sizes.append(residual / _widening(fold_posterior, X[held_out]))
             counts.append(np.repeat(weights[held_out, None], y.shape[1], axis=1))
+            squares.append(counts[-1] * residual**2)
         scores, count = np.concatenate(sizes), np.concatenate(counts)
         noise = np.sum(count * scores**2, axis=0) / np.sum(count, axis=0)
+        mean_square = np.sum(np.concatenate(squares), axis=0) / np.sum(count, axis=0)
         order = np.argsort(scores, axis=0, kind="stable")
         return cls(
             posterior,
             noise,
             np.take_along_axis(scores, order, axis=0),
             np.take_along_axis(count, order, axis=0),
+            mean_square,
         )
 
     def std(self, X: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 #: Every real table by name, with where it comes from; the last two are no part of the experiment.
-_ORIGINS = {
+ORIGINS = {
     "propulsion": "UCI, Condition Based Maintenance of Naval Propulsion Plants",
     "galaxy": "lrgReg.mat of the SALSA authors",
     "skillcraft": "UCI, SkillCraft1 Master Table",
@@ -47,7 +47,7 @@ _INPUT_TRANSFORMS: dict[str, tuple[str, Callable[[FloatArray], FloatArray]]] = {
 
 def list_real() -> tuple[str, ...]:
     """Names that `load_real` knows: the paper's eleven tables, then two variants."""
-    return tuple(_ORIGINS)
+    return tuple(ORIGINS)
 
 
 def load_real(
@@ -94,8 +94,8 @@ def load_real(
     ValueError
         If an argument is wrong, or a file is damaged: its SHA-256 is not the manifest's.
     """
-    if name not in _ORIGINS:
-        raise unknown_name(name, _ORIGINS)
+    if name not in ORIGINS:
+        raise unknown_name(name, ORIGINS)
     if split != "paper":
         whole("split", split, 0, " or 'paper'")
     whole("noise_seed", noise_seed, 0)
@@ -150,7 +150,7 @@ def _missing(what: str, name: str) -> FileNotFoundError:
         f"{what} The real data do not come with harfe: set the environment variable HARFE_DATA (or "
         "pass data_home=...) to a folder that holds datasets.json (the manifest), splits.json (the "
         f"paper's rows) and the CSV files that the manifest describes. Origin of {name!r}: "
-        f"{_ORIGINS[name]}; the form that the paper used is in experiments/datasets of "
+        f"{ORIGINS[name]}; the form that the paper used is in experiments/datasets of "
         "https://github.com/kirthevasank/salsa."
     )
 
@@ -212,5 +212,5 @@ def _append_noise(X: FloatArray, n_columns: int, seed: np.random.SeedSequence) -
 def _describe(name: str, entry: dict[str, Any], split: Literal["paper"] | int) -> str:
     notes = [entry["note"]] if "note" in entry else entry["remarks"]
     head = f"{name}: {entry['rows']} rows, target {entry['target_column']}, split {split!r}."
-    origin = f"Origin: {entry.get('origin', _ORIGINS[name])}."
+    origin = f"Origin: {entry.get('origin', ORIGINS[name])}."
     return "\n".join([head, origin, *(f"- {note}" for note in notes)])

@@ -1,0 +1,5 @@
+"""The commands of `harfe`, one module each.
+
+A module has `add(commands)`, which describes its options with the standard library alone, and
+`run(options)`, which imports what the work needs. `harfe --help` thus waits for nothing.
+"""

@@ -1,0 +1,121 @@
+"""`harfe compare`: a league table on one's own data."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from typing import Any
+
+from harfe.commands.common import (
+    CommandError,
+    add_column_options,
+    add_file_options,
+    column_settings,
+    command,
+    file_settings,
+    say,
+)
+
+_ABOUT = """\
+Compare harfe with standard methods of scikit-learn on a table.
+
+Every method predicts each fold from the others, and tunes itself on those
+alone. Error is the root mean square over the rows of a fold: its mean over the
+folds, and its spread. Terms are sines, coefficients, leaves or support vectors.
+"""
+
+_EXAMPLES = """\
+  harfe compare houses.csv --target price
+  harfe compare houses.csv --target price --methods harfe,linear,forest --cv 3
+"""
+
+
+def add(commands: Any) -> None:
+    """Describe the command."""
+    parser = command(commands, "compare", "compare methods on a table", _ABOUT, _EXAMPLES)
+    parser.set_defaults(run=run)
+    parser.add_argument("data", help="CSV (also .gz) or Parquet file; - for standard input")
+    add_column_options(parser)
+    parser.add_argument(
+        "--methods", metavar="NAMES", help="with commas; --methods help lists them (default: most)"
+    )
+    parser.add_argument("--cv", metavar="FOLDS", type=int, default=5, help="default 5")
+    parser.add_argument("--seed", type=int, default=0, help="of folds and methods")
+    parser.add_argument("--json", action="store_true", help="the table for programs")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+    add_file_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read, fit every method, print."""
+    from harfe.compare import DEFAULT_METHODS, METHODS, compare
+
+    if options.methods == "help":
+        width = max(map(len, METHODS))
+        for name, method in METHODS.items():
+            sys.stdout.write(f"{name:{width}}  {method.about}\n")
+        return 0
+    methods = list(DEFAULT_METHODS)
+    if options.methods:
+        methods = [name.strip() for name in options.methods.split(",") if name.strip()]
+    unknown = [name for name in methods if name not in METHODS]
+    if unknown or not methods:
+        raise CommandError(
+            f"--methods {options.methods!r}: {unknown[0] if unknown else 'nothing'} is no method; "
+            f"type some of {', '.join(METHODS)} with commas between them"
+        )
+    from harfe.tables import TableEncoder, read_table, training_rows
+
+    frame = read_table(options.data, **file_settings(options))
+    encoder = TableEncoder.learn(frame, **column_settings(options, frame))
+    rows = training_rows(encoder, frame)
+    if not 2 <= options.cv <= len(rows.y) // 2:
+        raise CommandError(
+            f"--cv {options.cv} does not suit {len(rows.y)} rows: type a number between 2 and "
+            f"{max(len(rows.y) // 2, 2)}"
+        )
+    for note in () if options.quiet else encoder.notes:
+        say(f"note: {note}")
+
+    def tell(name: str, number: int, error: float) -> None:
+        say(f"{name}: fold {number + 1} of {options.cv}, error {error:.4g}")
+
+    result = compare(
+        rows.X, rows.y, methods, options.cv, options.seed, None if options.quiet else tell
+    )
+    if options.json:
+        sys.stdout.write(json.dumps(result.to_dict(), indent=1) + "\n")
+    else:
+        sys.stdout.write(_league(result, encoder.target or "y", len(rows.y), options.cv) + "\n")
+    return 0
+
+
+def _league(result: Any, target: str, rows: int, folds: int) -> str:
+    lines = [
+        f"Error of {target} on held-out rows, {rows} rows, {folds} folds",
+        "",
+        f"{'':3} {'method':12} {'error':>10} {'spread':>9} {'R²':>7} {'terms':>7} {'fit s':>8} "
+        f"{'predict µs/row':>15}",
+    ]
+    for place, row in enumerate(result.rows(), 1):
+        if math.isnan(row["rmse"]):
+            lines.append(f"{'':3} {row['method']:12} not possible here: {row['failure']}")
+            continue
+        terms = "" if row["terms"] is None else str(row["terms"])
+        lines.append(
+            f"{place:2}. {row['method']:12} {row['rmse']:10.4g} {row['spread']:9.2g} "
+            f"{row['r2']:7.3f} {terms:>7} {row['fit_seconds']:8.2g} "
+            f"{row['predict_microseconds']:15.3g}"
+        )
+    best = next(iter(result.rows()))
+    within = [
+        row["method"]
+        for row in result.rows()
+        if not math.isnan(row["rmse"])
+        and row["rmse"] <= best["rmse"] + best["spread"] / math.sqrt(folds)
+    ]
+    if len(within) > 1:
+        lines += ["", f"Within one standard error of the best: {', '.join(within)}"]
+    return "\n".join(lines)

@@ -1,0 +1,287 @@
+"""`harfe predict`: a table in, predictions out, block after block."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import csv
+import gzip
+import io
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+
+from harfe.commands.common import (
+    CommandError,
+    add_file_options,
+    add_force,
+    check_output,
+    command,
+    file_settings,
+    listed,
+    load_model,
+    say,
+    whole_file,
+)
+
+if TYPE_CHECKING:
+    from harfe.tables import Frame, TableModel
+    from harfe.tables.files import Source
+
+_ABOUT = """\
+Predict the rows of a table with a model that harfe fit has saved.
+
+Rows keep their order; columns that the model does not use, such as the target,
+are ignored. Files larger than memory are fine. CSV output is written with the
+delimiter and decimal sign of the input.
+"""
+
+_EXAMPLES = """\
+  harfe predict model.harfe new.csv -o out.csv
+  harfe predict model.harfe new.csv --id customer --interval 0.9 -o out.csv
+  harfe predict model.harfe big.parquet -o out.parquet
+  cat new.csv | harfe predict model.harfe - | head
+"""
+
+
+def add(commands: Any) -> None:
+    """Describe the command."""
+    parser = command(commands, "predict", "predict the rows of a table", _ABOUT, _EXAMPLES)
+    parser.set_defaults(run=run)
+    parser.add_argument("model", help="file that harfe fit has written")
+    parser.add_argument("data", help="CSV (also .gz) or Parquet file; - for standard input")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="-",
+        help="CSV, or by its ending .csv.gz or .parquet; - for standard output (default)",
+    )
+    add_force(parser)
+    parser.add_argument(
+        "--id",
+        metavar="COLUMN",
+        action="append",
+        default=[],
+        help="carry this column through; several with commas, or the option again",
+    )
+    sure = parser.add_mutually_exclusive_group()
+    sure.add_argument(
+        "--std", action="store_true", help="add the standard deviation of a new observation"
+    )
+    sure.add_argument(
+        "--interval",
+        metavar="LEVEL",
+        type=_level,
+        help="add bounds that hold a new observation with this probability, e.g. 0.9",
+    )
+    parser.add_argument(
+        "--missing",
+        choices=["error", "drop", "median"],
+        help="rows with missing values: stop, leave their prediction empty (drop), or put in "
+        "the median of the training rows; as for the fit unless given",
+    )
+    parser.add_argument("--quiet", action="store_true", help="no count of rows at the end")
+    add_file_options(parser)
+
+
+def _level(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} must be between 0 and 1, e.g. 0.9")
+    return value
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read, predict and write, each block while the next one is read."""
+    if options.output != "-":
+        check_output(options.output, options.force)
+    model = load_model(options.model)
+    _check_uncertainty(model, options)
+    from harfe.tables import open_table
+    from harfe.tables.encoder import unseen_text
+
+    unseen: Counter[tuple[str, str]] = Counter()
+    count = empty = 0
+    with open_table(options.data, **file_settings(options)) as source:
+        ids = _ids(options.id, source.names, options.data)
+        _check_columns(model, source.names, _called(options.data))
+        names = [*ids, *_answers(options)]
+        if len(set(names)) < len(names):
+            raise CommandError(
+                f"--id {ids[0]} would stand beside a column of that name in the output: rename it"
+            )
+        with _writer(options.output, names, source) as writer:
+            blocks = _blocks(model, source, ids)
+            # Texts are read by Python itself: a second thread would only be in its way.
+            for block in _ahead(blocks) if source.dialect is None else blocks:
+                X, new = model.encoder.encode_counting(block, options.missing)
+                unseen += new
+                values = model.predict_encoded(X, options.std, options.interval)
+                columns = values if isinstance(values, tuple) else (values,)
+                writer.write([_texts(block[name]) for name in ids], columns)
+                count += len(block)
+                empty += int((columns[0] != columns[0]).sum())
+    if unseen:
+        say(f"note: {unseen_text(unseen)}")
+    if empty:
+        say(f"note: {empty} rows have missing values and no prediction")
+    if options.output != "-" and not options.quiet:
+        say(f"predicted {count} rows, see {options.output}")
+    return 0
+
+
+def _called(path: str) -> str:
+    return "standard input" if path == "-" else path
+
+
+def _check_uncertainty(model: TableModel, options: argparse.Namespace) -> None:
+    if (options.std or options.interval) and model.uncertainty_ is None:
+        raise CommandError(
+            f"{options.model} knows no errors of held-out rows, which --std and --interval rest "
+            "on: fit it with harfe fit, or in Python with HARFERegressorCV or residual_cv=5"
+        )
+
+
+def _ids(given: Sequence[str], names: Sequence[str], path: str) -> list[str]:
+    from harfe.tables.columns import place_of
+
+    wanted = listed(given, names)
+    return list(dict.fromkeys(names[place_of(n, names, _called(path), "id")] for n in wanted))
+
+
+def _check_columns(model: TableModel, names: Sequence[str], source: str) -> None:
+    """Name all columns that lack, not just the first."""
+    from harfe.tables.columns import unknown_column
+
+    lacking = [name for name in model.encoder.columns_in if name not in names]
+    if len(lacking) == 1:
+        raise unknown_column(lacking[0], names, source)
+    if lacking:
+        shown = ", ".join(map(repr, lacking[:5]))
+        more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
+        has = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+        raise CommandError(
+            f"{source} lacks {len(lacking)} columns that the model needs, {shown}{more}, its "
+            f"columns are {has}: name them in its first line as in the table of the fit"
+        )
+
+
+def _answers(options: argparse.Namespace) -> list[str]:
+    if options.interval is not None:
+        return ["prediction", "lower", "upper"]
+    return ["prediction", "std"] if options.std else ["prediction"]
+
+
+def _blocks(model: TableModel, source: Source, ids: Sequence[str]) -> Iterator[Frame]:
+    """The columns that are needed; ids and categories as they are written."""
+    encoder = model.encoder
+    categories = [column.name for column in encoder.columns if column.kind == "category"]
+    columns = list(dict.fromkeys([*encoder.columns_in, *ids]))
+    return source.blocks(columns, {*ids, *categories})
+
+
+def _ahead(blocks: Iterator[Frame]) -> Iterator[Frame]:
+    """The same blocks; the next one is read while one is at work."""
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, blocks, None)
+        while (block := coming.result()) is not None:
+            coming = reader.submit(next, blocks, None)
+            yield block
+
+
+def _texts(column: Any) -> Sequence[str]:
+    from harfe.tables.columns import level
+
+    if isinstance(column, tuple):
+        return column
+    return ["" if value != value else level(value) for value in column.tolist()]
+
+
+class _Writer(Protocol):
+    def write(self, ids: Sequence[Sequence[str]], columns: Sequence[Any]) -> None:
+        """Write ids and numbers of some rows."""
+        ...
+
+
+@contextlib.contextmanager
+def _writer(path: str, names: Sequence[str], source: Source) -> Iterator[_Writer]:
+    """The output by its name, whole or not there at all."""
+    delimiter, decimal = ",", "."
+    if source.dialect is not None:
+        delimiter, decimal = source.dialect.delimiter, source.dialect.decimal
+    if path == "-":
+        sys.stdout.flush()
+        yield _CsvWriter(sys.stdout, names, delimiter, decimal)
+        return
+    with whole_file(path) as file:
+        if path.endswith((".parquet", ".pq")):
+            with _ParquetWriter(file, names) as parquet:
+                yield parquet
+            return
+        with contextlib.ExitStack() as stack:
+            raw: BinaryIO = file
+            if path.endswith(".gz"):
+                raw = stack.enter_context(gzip.GzipFile("", "wb", 6, file, mtime=0))  # type: ignore[assignment]
+            text = io.TextIOWrapper(raw, "utf-8", newline="", write_through=False)
+            yield _CsvWriter(text, names, delimiter, decimal)
+            text.flush()
+            text.detach()
+
+
+class _CsvWriter:
+    """Lines of text; a number has as many digits as tell it from all others."""
+
+    def __init__(self, file: Any, names: Sequence[str], delimiter: str, decimal: str) -> None:
+        self._csv = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+        self._decimal = decimal
+        # Written with the first rows: a table that is refused leaves no trace.
+        self._names: Sequence[str] = names
+
+    def write(self, ids: Sequence[Sequence[str]], columns: Sequence[Any]) -> None:
+        """Write ids and numbers of some rows."""
+        if self._names:
+            self._csv.writerow(self._names)
+            self._names = ()
+        self._csv.writerows(zip(*ids, *(self._numbers(c) for c in columns), strict=True))
+
+    def _numbers(self, column: Any) -> list[Any]:
+        values: list[Any] = column.tolist()
+        if (column != column).any():
+            values = ["" if value != value else value for value in values]
+        if self._decimal == ",":
+            values = [repr(value).replace(".", ",") if value != "" else "" for value in values]
+        return values
+
+
+class _ParquetWriter:
+    """Columns of a Parquet file."""
+
+    def __init__(self, file: BinaryIO, names: Sequence[str]) -> None:
+        try:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+        except ImportError as error:
+            raise ImportError(
+                'Parquet files need pyarrow: pip install "harfe[parquet]", or type -o out.csv'
+            ) from error
+        self._arrow, self._names = pa, list(names)
+        answers = {"prediction", "std", "lower", "upper"}
+        kinds = [(n, pa.float64() if n in answers else pa.string()) for n in names]
+        self._file = pq.ParquetWriter(file, pa.schema(kinds))
+
+    def __enter__(self) -> _ParquetWriter:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._file.close()
+
+    def write(self, ids: Sequence[Sequence[str]], columns: Sequence[Any]) -> None:
+        """Write ids and numbers of some rows."""
+        arrays = [*(list(texts) for texts in ids), *columns]
+        self._file.write_table(self._arrow.table(arrays, names=self._names))

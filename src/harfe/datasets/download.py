@@ -1,0 +1,200 @@
+"""Fetching the paper's real tables from a server that has them, checked and resumed.
+
+The data do not come with harfe and have no home of their own on the net: the server is the user's
+choice. It serves a folder as `load_real` wants it: datasets.json (the manifest, with a SHA-256 of
+every file), splits.json and the files. A transfer that breaks off leaves NAME.part, and the next
+one goes on from there. Only a file whose SHA-256 is the manifest's gets its name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harfe.datasets._shared import unknown_name
+from harfe.datasets.real import list_real
+
+#: Environment variable that names the server.
+SOURCE_VARIABLE = "HARFE_DATA_URL"
+
+_LISTS = ("datasets.json", "splits.json")
+_LARGEST_LIST = 64 * 2**20
+_TIMEOUT = 30
+_CHUNK = 1 << 16
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+class DownloadError(OSError):
+    """A file could not be fetched: one sentence that says what to do."""
+
+
+def download_real(
+    names: Sequence[str],
+    source: str,
+    data_home: str | os.PathLike[str],
+    tell: Callable[[str], None] = lambda text: None,
+) -> Path:
+    """Fetch tables, and the lists that `load_real` needs.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Some of `list_real()`.
+    source : str
+        Address of the folder, http:// or https://.
+    data_home : path
+        Folder to put them in; made if it is not there. Files that are there and whole stay.
+    tell : callable, optional
+        Called with a line about each file.
+
+    Returns
+    -------
+    Path
+        The folder, for ``HARFE_DATA`` or ``load_real(..., data_home=...)``.
+
+    Raises
+    ------
+    DownloadError
+        Without a network, without the file, or if what came is not what the manifest describes.
+    """
+    for name in names:
+        if name not in list_real():
+            raise unknown_name(name, list_real())
+    if urllib.parse.urlsplit(source).scheme not in ("http", "https"):
+        raise DownloadError(
+            f"{source!r} is no address that files can be fetched from: type one that begins with "
+            "https:// or http://"
+        )
+    base = source if source.endswith("/") else f"{source}/"
+    home = Path(data_home).expanduser()
+    home.mkdir(parents=True, exist_ok=True)
+    lists = {name: _fetch_small(base + name) for name in _LISTS}
+    entries = _entries(lists["datasets.json"], base)
+    for name, content in lists.items():
+        _put(home / name, content)
+    for name in names:
+        if name not in entries:
+            raise DownloadError(
+                f"{base} does not have {name!r}; it has {', '.join(entries) or 'nothing'}"
+            )
+        file, sha256, size = entries[name]
+        told = _fetch_file(base + file, home / file, sha256, size)
+        tell(f"{name}: {told}")
+    return home
+
+
+def _entries(content: bytes, base: str) -> dict[str, tuple[str, str, int]]:
+    """File, SHA-256 and size of every table of the manifest."""
+    try:
+        manifest = json.loads(content)
+        tables: Mapping[str, Any] = {**manifest["datasets"], **manifest.get("variants", {})}
+        entries = {
+            str(name): (str(entry["file"]), str(entry["sha256"]), int(entry["bytes"]))
+            for name, entry in tables.items()
+        }
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DownloadError(
+            f"{base}datasets.json is no manifest of harfe's data: check the address"
+        ) from error
+    for file, _, _ in entries.values():
+        # A name such as ../x would be written outside the folder.
+        if not _PLAIN_NAME.fullmatch(file):
+            raise DownloadError(f"{base}datasets.json names the file {file!r}: not to be trusted")
+    return entries
+
+
+def _fetch_small(address: str) -> bytes:
+    with _opened(address) as answer:
+        content: bytes = _read(answer, address, _LARGEST_LIST + 1)
+    if len(content) > _LARGEST_LIST:
+        raise DownloadError(f"{address} is larger than a list should be: check the address")
+    return content
+
+
+def _fetch_file(address: str, path: Path, sha256: str, size: int) -> str:
+    """Fetch one file, from where an earlier try ended."""
+    if path.is_file() and _sha256(path) == sha256:
+        return f"{path.name} is already there"
+    part = path.with_name(path.name + ".part")
+    start = part.stat().st_size if part.is_file() else 0
+    if start > size:
+        part.unlink()
+        start = 0
+    if start < size:
+        start = _append(address, part, start, size)
+    if part.stat().st_size < size:
+        raise DownloadError(
+            f"{address} broke off after {part.stat().st_size} of {size} bytes: type the same "
+            "command again, it goes on from there"
+        )
+    if _sha256(part) != sha256:
+        part.unlink()
+        raise DownloadError(
+            f"{address} is not the file that the manifest describes (its SHA-256 differs); "
+            "nothing was kept: try again, or ask whoever runs the server"
+        )
+    os.replace(part, path)
+    return f"{path.name}, {size} bytes" + (f", resumed at {start}" if start else "")
+
+
+def _append(address: str, part: Path, start: int, size: int) -> int:
+    """Add what is missing to the part; returns where the transfer began."""
+    with _opened(address, start) as answer:
+        if start and answer.status != 206:
+            # The server does not resume: from the beginning.
+            start = 0
+        with open(part, "ab" if start else "wb") as file:
+            left = size - start
+            with contextlib.suppress(TimeoutError, ConnectionError):
+                while left > 0 and (chunk := _read(answer, address, min(_CHUNK, left))):
+                    file.write(chunk)
+                    left -= len(chunk)
+    return start
+
+
+def _opened(address: str, start: int = 0) -> Any:
+    headers = {"User-Agent": "harfe", **({"Range": f"bytes={start}-"} if start else {})}
+    try:
+        request = urllib.request.Request(address, headers=headers)
+        return urllib.request.urlopen(request, timeout=_TIMEOUT)
+    except urllib.error.HTTPError as error:
+        raise DownloadError(
+            f"{address} cannot be fetched, the server says {error.code} {error.reason}: check the "
+            "address"
+        ) from error
+    except (urllib.error.URLError, TimeoutError, ConnectionError, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        raise DownloadError(
+            f"{address} cannot be reached ({reason}): check the network and the address, or copy "
+            "the files by other means and set HARFE_DATA to their folder"
+        ) from error
+
+
+def _read(answer: Any, address: str, count: int) -> bytes:
+    import http.client
+
+    try:
+        content: bytes = answer.read(count)
+    except http.client.IncompleteRead as error:
+        return error.partial
+    return content
+
+
+def _put(path: Path, content: bytes) -> None:
+    part = path.with_name(path.name + ".part")
+    part.write_bytes(content)
+    os.replace(part, path)
+
+
+def _sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,145 @@
+"""A fitted model as an ONNX graph: inputs clipped and centred, s features, their sum.
+
+All is in one type, double or float. Sines stand for cosines too, a quarter turn later: runtimes had
+Sin in double long before Cos.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from harfe.arguments import check_choice
+from harfe.onnx_export.function import StatedFunction, warn_of_cancelling
+from harfe.onnx_export.graph import PARTS, Graph, encode
+from harfe.persist.model_file import write_atomically
+from harfe.terms import group_features, term_names
+
+DTYPES = ("float64", "float32")
+
+
+def to_onnx(
+    model: Any,
+    path: str | os.PathLike[str] | None = None,
+    dtype: str = "float64",
+    terms: bool = False,
+) -> Any:
+    """Write a fitted model as an ONNX graph.
+
+    The graph has one input ``X`` of shape (rows, inputs). That of a model of tables has an input of
+    shape (rows, 1) for every column, under its name: numbers, and texts for categories, which must
+    be spelled like the levels in the encoder. A level that was not seen counts as in the encoder.
+    Missing values are NaN, the empty text, or what the encoder takes for missing; they are
+    filled if the encoder does so, otherwise the outputs of such rows are NaN.
+
+    The output ``prediction`` has the shape that `predict` gives; complex models have
+    ``prediction_real`` and ``prediction_imag``. Names of columns and terms stand in the metadata of
+    the graph, as JSON under ``columns`` and ``terms``.
+
+    Parameters
+    ----------
+    model : HARFERegressor, HARFERegressorCV or TableModel
+        Fitted.
+    path : str or path, optional
+        File to write.
+    dtype : {"float64", "float32"}, default="float64"
+        Of inputs, numbers in between and outputs.
+    terms : bool, default=False
+        Also have an output ``terms``, of the shape that `eval_terms` gives.
+
+    Returns
+    -------
+    onnx.ModelProto
+    """
+    check_choice("dtype", dtype, DTYPES)
+    encoder = None
+    if type(model).__name__ == "TableModel":
+        model, encoder = model.model, model.encoder
+    check_is_fitted(model, "inputs_")
+    graph = Graph(np.dtype(dtype))
+    absent = None
+    if encoder is None:
+        X = graph.input("X", len(model.expansion_.columns))
+    else:
+        X, absent = encode(graph, encoder)
+    function = StatedFunction.of(model.expansion_, model.inputs_, graph.dtype)
+    warn_of_cancelling(function, model.expansion_, model.inputs_, graph.dtype)
+    sets = list(group_features(model.expansion_).values())
+    shape = () if model._y_ndim == 1 else (len(model.expansion_.coef),)
+    parts = PARTS[1:] if model.expansion_.complex_output else PARTS[:1]
+    values = [_evaluate(graph, part, z) for part, z in _arguments(graph, X, function)]
+    for part, take in zip(parts, (np.real, np.imag), strict=False):
+        coef = [take(own.coef) for own in function.sums]
+        value = _total(graph, values, [c.T for c in coef], take(function.constant))
+        graph.output(f"prediction{part}", _blank(graph, value, absent), shape)
+        if terms:
+            value = _total(
+                graph,
+                values,
+                [_by_term(c, sets).reshape(c.shape[1], -1) for c in coef],
+                _by_term(take(function.constants), sets).sum(axis=0).ravel(),
+            )
+            graph.output(f"terms{part}", _blank(graph, value, absent), (len(sets), *shape))
+    metadata = {"columns": json.dumps(list(model.expansion_.columns))}
+    if terms:
+        metadata["terms"] = json.dumps(term_names(model.expansion_))
+    if encoder is not None:
+        metadata["table_columns"] = json.dumps(list(encoder.columns_in))
+        metadata["target"] = json.dumps(encoder.target)
+    proto = graph.model(metadata)
+    if path is not None:
+        write_atomically(path, proto.SerializeToString())
+    return proto
+
+
+def _arguments(graph: Graph, X: str, function: StatedFunction) -> list[tuple[str, str]]:
+    """Operator and argument z_j + phase_j, shape (rows, s), of every sum."""
+    X = graph.op("Gather", X, graph.constant(function.used, np.int64), axis=1)
+    if function.lower is not None and function.upper is not None:
+        X = graph.op("Max", X, graph.constant(function.lower))
+        X = graph.op("Min", X, graph.constant(function.upper))
+    X = graph.op("Sub", X, graph.constant(function.centre))
+    X = graph.op("Mul", X, graph.constant(1 / function.spread))
+    products = []
+    for indices, values in zip(function.indices.T, function.values.T, strict=True):
+        inputs = graph.op("Gather", X, graph.constant(indices, np.int64), axis=1)
+        products.append(graph.op("Mul", inputs, graph.constant(values)))
+    z = graph.sum(products)
+    return [(own.operator, graph.op("Add", z, graph.constant(own.phases))) for own in function.sums]
+
+
+def _evaluate(graph: Graph, operator: str, z: str) -> str:
+    if operator != "Falling":
+        return graph.op(operator, z)
+    one = graph.constant(1.0)
+    return graph.op("Div", one, graph.op("Add", one, graph.op("Exp", z)))
+
+
+def _total(
+    graph: Graph, values: list[str], matrices: list[NDArray[Any]], constant: NDArray[Any]
+) -> str:
+    """Features (rows, s) times matrices (s, columns), summed, and a constant row."""
+    products = [
+        graph.op("MatMul", value, graph.constant(matrix))
+        for value, matrix in zip(values, matrices, strict=True)
+    ]
+    return graph.op("Add", graph.sum(products), graph.constant(constant))
+
+
+def _by_term(coef: NDArray[np.float64], sets: list[NDArray[np.intp]]) -> NDArray[np.float64]:
+    """Coefficients (targets, s) spread over the terms, shape (s, terms, targets)."""
+    T, s = coef.shape
+    spread = np.zeros((s, len(sets), T))
+    for k, features in enumerate(sets):
+        spread[features, k] = coef[:, features].T
+    return spread
+
+
+def _blank(graph: Graph, value: str, absent: str | None) -> str:
+    """NaN in the rows that are absent."""
+    return value if absent is None else graph.op("Where", absent, graph.constant(np.nan), value)

@@ -1,0 +1,161 @@
+"""A fitted function in the form that graphs of low precision can take.
+
+Inputs are taken about their mean in units that are powers of two, weights and phases are folded
+accordingly, and phases of waves are cut to one turn: floats lose as little as they can. A tanh or
+sigmoid that is close to its limit is written as the limit less what is missing,
+
+    tanh z = 1 - 2 g(2z),   sigmoid z = 1 - g(z),   g(u) = 1 / (1 + exp u),
+
+so that large coefficients of such features meet small numbers; the limits are constants, which are
+summed up beforehand.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harfe.expansion import Expansion
+from harfe.kept_inputs import KeptInputs
+
+# Share of a prediction that rounding may take before someone should know.
+_VISIBLE = 1e-4
+
+_QUARTER_TURN = np.pi / 2
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Σ_j coef_j h(z_j + phase_j) + constant_j over the features, h being an operator.
+
+    Attributes
+    ----------
+    operator : {"Sin", "Falling", "Relu"}
+        "Falling" is g(u) = 1 / (1 + exp u).
+    phases : array of shape (s,)
+    coef, constants : arrays of shape (targets, s)
+    """
+
+    operator: str
+    phases: NDArray[np.float64]
+    coef: NDArray[Any]
+    constants: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class StatedFunction:
+    """A fitted function of u = (clip(x) - centre) / spread, for the inputs that occur.
+
+    Attributes
+    ----------
+    used : int array
+        The inputs that occur; the other fields speak of these.
+    lower, upper : arrays or None
+        Bounds to which they are clipped.
+    centre, spread : arrays
+    indices, values : arrays of shape (s, q)
+        z_j = Σ_k values_jk u_k over the inputs of a feature; values are 0 where padded.
+    sums : tuple of Sum
+        They add up to the function, with `intercept`.
+    intercept : array of shape (targets,)
+    """
+
+    used: NDArray[np.intp]
+    lower: NDArray[np.float64] | None
+    upper: NDArray[np.float64] | None
+    centre: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    indices: NDArray[np.intp]
+    values: NDArray[np.float64]
+    sums: tuple[Sum, ...]
+    intercept: NDArray[Any]
+
+    @property
+    def constants(self) -> NDArray[Any]:
+        """What each feature adds to the constant, shape (targets, s)."""
+        return np.sum([part.constants for part in self.sums], axis=0)
+
+    @property
+    def constant(self) -> NDArray[Any]:
+        """All constants together, shape (targets,)."""
+        return self.intercept + self.constants.sum(axis=1)
+
+    @classmethod
+    def of(cls, expansion: Expansion, kept: KeptInputs, dtype: np.dtype[Any]) -> StatedFunction:
+        """State a function for numbers of a type; centres are such numbers."""
+        pool = expansion.features
+        present = pool.indices >= 0
+        used = np.unique(pool.indices[present])
+        if not len(used):
+            used = np.zeros(1, dtype=np.intp)
+        indices = np.where(present, np.searchsorted(used, pool.indices), 0)
+        centre = kept.mean[used].astype(dtype).astype(float)
+        deviation = kept.deviation[used]
+        ordinary = np.isfinite(deviation) & (deviation > 0)
+        spread = np.where(ordinary, 2.0 ** np.round(np.log2(np.where(ordinary, deviation, 1))), 1)
+        values = np.where(present, pool.values, 0.0)
+        phases = pool.phases + np.sum(values * centre[indices], axis=1)
+        bounds = expansion.bounds
+        if bounds is not None and not bounds.finite[used].any():
+            bounds = None
+        plain = cls(
+            used,
+            None if bounds is None else bounds.lower[used],
+            None if bounds is None else bounds.upper[used],
+            centre,
+            spread,
+            indices,
+            values * spread[indices],
+            (),
+            expansion.intercept,
+        )
+        return _with_sums(plain, pool.activation, phases, expansion.coef)
+
+
+def _with_sums(
+    plain: StatedFunction, activation: str, phases: NDArray[np.float64], coef: NDArray[Any]
+) -> StatedFunction:
+    nothing = np.zeros_like(coef)
+    if activation in ("tanh", "sigmoid"):
+        # At the mean of the inputs, the limit that is closer is that of this side.
+        side = np.where(phases > 0, 1.0, -1.0)
+        if activation == "tanh":
+            steepness, limit, rest = 2 * side, side, -2 * side
+        else:
+            steepness, limit, rest = side, (side + 1) / 2, -side
+        falling = Sum("Falling", steepness * phases, coef * rest, coef * limit)
+        return replace(plain, values=plain.values * steepness[:, None], sums=(falling,))
+    if activation == "relu":
+        return replace(plain, sums=(Sum("Relu", phases, coef, nothing),))
+    # c·exp(iz) = c·cos z + (ic)·sin z, and cos z is a sine a quarter turn later.
+    waves = {
+        "sin": [(0.0, coef)],
+        "cos": [(_QUARTER_TURN, coef)],
+        "exp": [(_QUARTER_TURN, coef), (0.0, 1j * coef)],
+    }[activation]
+    sums = tuple(
+        Sum("Sin", np.remainder(phases + shift, 2 * np.pi), c, nothing) for shift, c in waves
+    )
+    return replace(plain, sums=sums)
+
+
+def warn_of_cancelling(
+    function: StatedFunction, expansion: Expansion, kept: KeptInputs, dtype: np.dtype[Any]
+) -> None:
+    """Warn if terms cancel so far that rounding in this type shows."""
+    features = expansion.evaluate_features(kept.quantiles).T
+    summands = np.abs(expansion.coef[..., None] * features - function.constants[..., None])
+    total = summands.max(axis=2, initial=0.0).sum(axis=1) + np.abs(function.constant)
+    typical = np.abs(kept.mean_prediction) + np.sqrt(kept.variance_joint)
+    lost = float(np.max(np.finfo(dtype).eps * total / np.maximum(typical, np.finfo(float).tiny)))
+    if lost > _VISIBLE:
+        warnings.warn(
+            f"Terms of this model cancel: in {dtype} predictions may be off by {lost:.1g} of their "
+            'size; export with dtype="float64", or fit with a larger alpha',
+            UserWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,153 @@
+"""Writing ONNX graphs: nodes by name, and the encoder of a table as nodes."""
+
+from __future__ import annotations
+
+from functools import reduce
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+# Equal of texts is new in this one; runtimes since 2023 know it.
+_OPSET, _IR_VERSION = 19, 9
+
+#: Ends of the names of outputs: of a real model, and of a complex one.
+PARTS = ("", "_real", "_imag")
+
+# Names of outputs, and how the names of everything begin that is neither input nor output.
+_OUTPUTS = tuple(f"{name}{part}" for name in ("prediction", "terms") for part in PARTS)
+_OWN = "harfe/"
+
+
+class Graph:
+    """Collects nodes; values are known by name."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        try:
+            import onnx
+        except ImportError as error:
+            raise ImportError(
+                'to_onnx needs the package onnx; pip install "harfe[onnx]"'
+            ) from error
+        self._onnx = onnx
+        self.dtype = dtype
+        self.type = onnx.helper.np_dtype_to_tensor_dtype(dtype)
+        self._nodes: list[Any] = []
+        self._constants: list[Any] = []
+        self._inputs: list[Any] = []
+        self._outputs: list[Any] = []
+
+    def input(self, name: str, width: int, text: bool = False) -> str:
+        """An input of shape (rows, width)."""
+        kind = self._onnx.TensorProto.STRING if text else self.type
+        self._inputs.append(self._onnx.helper.make_tensor_value_info(name, kind, ["rows", width]))
+        return name
+
+    def constant(self, values: ArrayLike | list[str], dtype: Any = None) -> str:
+        """Numbers in the type of the graph, or in another one; or texts."""
+        name = f"{_OWN}constant {len(self._constants)}"
+        array = np.asarray(values)
+        if array.dtype.kind in "UO":
+            tensor = self._onnx.helper.make_tensor(
+                name,
+                self._onnx.TensorProto.STRING,
+                array.shape,
+                [text.encode() for text in array.ravel().tolist()],
+            )
+        else:
+            array = np.ascontiguousarray(array.astype(self.dtype if dtype is None else dtype))
+            tensor = self._onnx.numpy_helper.from_array(array, name)
+        self._constants.append(tensor)
+        return name
+
+    def op(self, operator: str, *values: str, **attributes: Any) -> str:
+        """The result of an operator."""
+        name = f"{_OWN}{operator} {len(self._nodes)}"
+        self._nodes.append(
+            self._onnx.helper.make_node(operator, list(values), [name], **attributes)
+        )
+        return name
+
+    def numbers(self, truths: str) -> str:
+        """Truth values as numbers 0 and 1."""
+        return self.op("Cast", truths, to=self.type)
+
+    def sum(self, values: list[str]) -> str:
+        """The sum of values, from left to right."""
+        return reduce(lambda left, right: self.op("Add", left, right), values)
+
+    def output(self, name: str, value: str, shape: tuple[int, ...]) -> None:
+        """Make a value an output of this shape, beside the rows."""
+        sizes = self.constant([-1, *shape], np.int64)
+        self._nodes.append(self._onnx.helper.make_node("Reshape", [value, sizes], [name]))
+        info = self._onnx.helper.make_tensor_value_info(name, self.type, ["rows", *shape])
+        self._outputs.append(info)
+
+    def model(self, metadata: dict[str, str]) -> Any:
+        """All that was collected, checked."""
+        helper = self._onnx.helper
+        graph = helper.make_graph(
+            self._nodes, "harfe", self._inputs, self._outputs, self._constants
+        )
+        model = helper.make_model(
+            graph,
+            producer_name="harfe",
+            producer_version=version("harfe"),
+            opset_imports=[helper.make_opsetid("", _OPSET)],
+            ir_version=_IR_VERSION,
+        )
+        helper.set_model_props(model, metadata)
+        self._onnx.checker.check_model(model, full_check=True)
+        return model
+
+
+def encode(graph: Graph, encoder: Any) -> tuple[str, str | None]:
+    """Columns of a table as one matrix, and which rows lack a value that nothing stands for."""
+    from harfe.tables.columns import MISSING_TEXTS, number
+
+    spelled = {text for low in MISSING_TEXTS for text in (low, low.upper(), low.capitalize())}
+    missing_texts = sorted({*spelled, "NaN", "None", *encoder.na})
+    codes = [code for text in encoder.na if (code := number(text)) is not None]
+    codes = [code for code in codes if not np.isnan(code)]
+    fills = encoder.missing == "median"
+    blocks, gaps = [], []
+    for name, column in zip(_input_names(encoder.columns_in), encoder.columns, strict=True):
+        category = column.kind == "category"
+        value = graph.input(name, 1, text=category)
+        if category:
+            absent = _any_equal(graph, value, missing_texts)
+            block = graph.numbers(graph.op("Equal", value, graph.constant([list(column.shown)])))
+            fill = [[float(shown == column.fill) for shown in column.shown]]
+        else:
+            absent = graph.op("IsNaN", value)
+            if codes:
+                absent = graph.op("Or", absent, _any_equal(graph, value, codes))
+            block, fill = value, [[column.fill]]
+        if fills:
+            block = graph.op("Where", absent, graph.constant(fill), block)
+        else:
+            gaps.append(absent)
+        blocks.append(block)
+    X = graph.op("Concat", *blocks, axis=1)
+    if fills:
+        return X, None
+    return X, reduce(lambda left, right: graph.op("Or", left, right), gaps)
+
+
+def _any_equal(graph: Graph, value: str, candidates: list[Any]) -> str:
+    """Whether a column, shape (rows, 1), has one of these values."""
+    equal = graph.numbers(graph.op("Equal", value, graph.constant([candidates])))
+    found = graph.op("MatMul", equal, graph.constant(np.ones((len(candidates), 1))))
+    return graph.op("Greater", found, graph.constant(0.5))
+
+
+def _input_names(columns: tuple[str, ...]) -> list[str]:
+    """Names of the inputs of a table's columns: their own, unless a graph could not have that."""
+    names: list[str] = []
+    for column in columns:
+        name = column
+        while not name or name.startswith(_OWN) or name in (*_OUTPUTS, *names):
+            name = f"column {name}"
+        names.append(name)
+    return names

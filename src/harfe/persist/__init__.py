@@ -1,0 +1,31 @@
+"""Fitted models as files: data that is checked when it is read, never code.
+
+A file holds the kept features, the law and the seed that all features were drawn with, what
+explanations and the uncertainty need, the results of a search, and the parameters. Its form is
+`harfe.persist.model_file`, its parts are `harfe.persist.model_parts`; docs/decisions/0025 says why.
+
+Names are imported when they are first used: estimators keep a `PoolOrigin`, and `load` makes
+estimators.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harfe.persist.model_file import ModelFileError
+    from harfe.persist.save_load import MAX_BYTES, describe, load, save
+
+__all__ = ["MAX_BYTES", "ModelFileError", "describe", "load", "save"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'harfe.persist' has no attribute {name!r}")
+    home = "model_file" if name == "ModelFileError" else "save_load"
+    return getattr(import_module(f"harfe.persist.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,224 @@
+"""The container of a model file: named arrays and a JSON header, with a fingerprint.
+
+A model file is an npz file, that is a zip file of npy files, so that NumPy alone can look into it:
+``np.load(path)["expansion_.coef"]``. Besides the arrays it holds ``header.json``. Its last 64
+bytes, the comment of the zip file, are the SHA-256 of all bytes before them, in hexadecimal digits:
+no bit can be other than it was written without notice. That is protection against accidents.
+Against malice there are limits that are checked before memory is taken, and nothing in the file is
+ever executed: no pickles, no names of modules, no evaluation of text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import stat
+import struct
+import zipfile
+from pathlib import Path
+from typing import Any, NoReturn
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+HEADER = "header.json"
+
+_FIRST_BYTES = b"PK\x03\x04"
+_END, _END_OF_LARGE = b"PK\x05\x06", b"PK\x06\x07"
+_END_BYTES, _LARGE_BYTES, _DIGEST = 22, 20, 64
+_NAME_OFFSET = 30
+
+# Bytes of the list of members at most; a model has some sixty of them.
+_LARGEST_LIST = 2**18
+
+# What content takes at most while it is read, as a multiple of its length: an array is there as
+# bytes too, and JSON of empty lists, one in the other, takes 88 times its length as objects.
+ARRAY_FACTOR, JSON_FACTOR = 2, 100
+
+_CHUNK = 2**20
+
+_MEMBER = re.compile(r"[A-Za-z0-9_.\-]{1,200}\.npy")
+_NPY = b"\x93NUMPY\x01\x00"
+_ARRAY = re.compile(
+    rb"\{'descr': '([<|])(b1|i8|f8|c16|[iu][1248]|f[24]|c8|U[1-9][0-9]{0,5})', "
+    rb"'fortran_order': (True|False), 'shape': \(((?:[0-9]{1,15}(?:, [0-9]{1,15})*,?)?)\), \} *\n"
+)
+_MOST_DIMENSIONS = 8
+
+
+class ModelFileError(ValueError):
+    """A file that is no model, or not a whole one; the message says what to do."""
+
+
+def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """Write header and arrays, all at once or not at all; equal content makes equal files."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        text = json.dumps(header, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+        _add(file, HEADER, text.encode())
+        for name, array in arrays.items():
+            _add(file, f"{name}.npy", _npy_bytes(array))
+        file.comment = b"0" * _DIGEST
+    content = buffer.getvalue()[:-_DIGEST]
+    write_atomically(path, content + hashlib.sha256(content).hexdigest().encode())
+
+
+def read(
+    path: str | os.PathLike[str], max_bytes: int
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Header and arrays of a file, all of it checked before it is believed.
+
+    Parameters
+    ----------
+    path : str or path
+    max_bytes : int
+        Memory that this may take: the file, `ARRAY_FACTOR` times its arrays and `JSON_FACTOR` times
+        its header. It is compared with what the file declares before that is taken.
+    """
+    raw = _whole_file(path, max_bytes)
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as file:
+            members = _members(path, file.infolist(), max_bytes - len(raw))
+            header = json.loads(_content(file, members.pop(HEADER)), parse_constant=_no_constant)
+            arrays = {
+                name.removesuffix(".npy"): _array(_content(file, info))
+                for name, info in members.items()
+            }
+    except ModelFileError:
+        raise
+    except Exception as error:
+        # Whatever a forged file provokes in zlib, zipfile or json, it is one thing to the user.
+        _refuse(path, f"cannot be read ({error})")
+    if not isinstance(header, dict):
+        _refuse(path, "has a header that is no table of names")
+    return header, arrays
+
+
+def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file so that there is the old or the new one at any time, never half of one."""
+    # A link stays a link.
+    target = Path(os.path.realpath(path))
+    beside = target.with_name(f".{target.name}.{uuid4().hex[:12]}")
+    try:
+        with open(beside, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _add(file: zipfile.ZipFile, name: str, content: bytes) -> None:
+    member = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+    member.create_system = 3
+    member.compress_type = zipfile.ZIP_DEFLATED
+    file.writestr(member, content)
+
+
+def _npy_bytes(array: NDArray[Any]) -> bytes:
+    little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, little, version=(1, 0), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _whole_file(path: str | os.PathLike[str], max_bytes: int) -> bytes:
+    """All bytes of a file whose fingerprint is right."""
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        _refuse(path, "is not a file")
+    if status.st_size > max_bytes:
+        _refuse_size(path, status.st_size, max_bytes)
+    with open(path, "rb") as file:
+        raw = file.read(status.st_size + 1)
+    own = raw[:4] == _FIRST_BYTES and raw[_NAME_OFFSET:].startswith(HEADER.encode())
+    if not own:
+        _refuse(path, "is no model file of harfe; pass one that model.save or harfe.save wrote")
+    end = raw[-_END_BYTES - _DIGEST : -_DIGEST]
+    digest = hashlib.sha256(memoryview(raw)[:-_DIGEST]).hexdigest().encode()
+    if digest != raw[-_DIGEST:] or end[:4] != _END:
+        _refuse(
+            path, "is damaged or cut short: its fingerprint is not that of its content; copy it "
+            "again, or save the model anew"
+        )  # fmt: skip
+    list_bytes, comment = struct.unpack("<8x4xL4xH", end)
+    large = raw[-_END_BYTES - _DIGEST - _LARGE_BYTES :][:4] == _END_OF_LARGE
+    if large or list_bytes > _LARGEST_LIST or comment != _DIGEST:
+        _refuse(path, "lists more parts than a model has")
+    return raw
+
+
+def _members(
+    path: str | os.PathLike[str], infos: list[zipfile.ZipInfo], room: int
+) -> dict[str, zipfile.ZipInfo]:
+    """Members by name: known kinds only, and no more than there is room for."""
+    members = {info.filename: info for info in infos}
+    if len(members) < len(infos):
+        _refuse(path, "holds parts of the same name")
+    if HEADER not in members:
+        _refuse(path, f"has no {HEADER}")
+    for name, info in members.items():
+        if name != HEADER and not _MEMBER.fullmatch(name):
+            _refuse(path, f"holds {name!r}, which is no part of a model")
+        known = info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+        if not known or info.flag_bits & 1:
+            _refuse(path, f"holds {name!r} in a form that models do not have")
+    declared = sum(
+        info.file_size * (JSON_FACTOR if name == HEADER else ARRAY_FACTOR)
+        for name, info in members.items()
+    )
+    if declared > room:
+        _refuse_size(path, declared, room)
+    return members
+
+
+def _content(file: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytearray:
+    """Unpack a member; zipfile stops at the size that it declares and compares its checksum."""
+    content = bytearray(info.file_size)
+    place = 0
+    with file.open(info) as member:
+        while part := member.read(_CHUNK):
+            content[place : place + len(part)] = part
+            place += len(part)
+    if place != info.file_size:
+        raise ValueError(f"{info.filename} is not as long as it says")
+    return content
+
+
+def _array(content: bytearray) -> NDArray[Any]:
+    """An npy file of numbers or text, whose shape must be that of the bytes that are there."""
+    start = 10 + int.from_bytes(content[8:10], "little")
+    found = _ARRAY.fullmatch(content[10:start])
+    if content[:8] != _NPY or found is None:
+        raise ValueError("an array has no header of an npy file with numbers or text")
+    order, kind, fortran, sizes = (group.decode() for group in found.groups())
+    shape = tuple(int(size) for size in sizes.split(",") if size.strip())
+    dtype = np.dtype(order + kind)
+    count = 1
+    for size in shape:
+        count *= size
+    if len(shape) > _MOST_DIMENSIONS or count * dtype.itemsize != len(content) - start:
+        raise ValueError(f"an array of shape {shape} does not fit its bytes")
+    flat = np.frombuffer(content, dtype, offset=start).astype(dtype.newbyteorder("="))
+    return flat.reshape(shape, order="F" if fortran == "True" else "C")
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON")
+
+
+def _refuse(path: str | os.PathLike[str], reason: str) -> NoReturn:
+    raise ModelFileError(f"{os.fspath(path)} {reason}")
+
+
+def _refuse_size(path: str | os.PathLike[str], size: int, limit: int) -> NoReturn:
+    _refuse(
+        path,
+        f"takes {size} bytes of memory, and {limit} are allowed for it; if you trust it pass a "
+        "larger max_bytes",
+    )

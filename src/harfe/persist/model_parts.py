@@ -1,0 +1,235 @@
+"""What a model file holds, part by part: names, types and sizes, stated once for both ways.
+
+Sizes are letters that parts share: d inputs, s features, t targets. Checks of whole parts are above
+all for what compiled loops rely on.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from harfe.expansion import Expansion
+from harfe.input_law import InputLaw
+from harfe.kept_inputs import KeptInputs
+from harfe.law import ACTIVATIONS, FeatureLaw
+from harfe.learning import LearnedLaw
+from harfe.mixed_law import MixedLaw
+from harfe.persist.file_specs import (
+    Array,
+    ByName,
+    Flag,
+    Many,
+    Maybe,
+    Number,
+    OneOf,
+    Part,
+    Plain,
+    Ragged,
+    Spec,
+    Text,
+    Whole,
+)
+from harfe.persist.pool_origin import PoolOrigin
+from harfe.pool import FeaturePool
+from harfe.pursuit import StopReason
+from harfe.uncertainty import Posterior, Uncertainty
+from harfe.units import InputBounds, InputUnits
+
+
+def _pool_is_wrong(pool: FeaturePool) -> str | None:
+    """Loops look up inputs by these indices without a further check."""
+    if pool.indices.size and (pool.indices.min() < -1 or pool.indices.max() >= pool.n_variables):
+        return f"looks at inputs beyond the {pool.n_variables} that there are"
+    contiguous = all(a.flags.c_contiguous for a in (pool.indices, pool.values, pool.phases))
+    return None if contiguous else "is not laid out by rows"
+
+
+def _expansion_is_wrong(expansion: Expansion) -> str | None:
+    if expansion.complex_output or expansion.features.is_complex:
+        return None
+    return "is complex without need" if expansion.coef.dtype.kind == "c" else None
+
+
+def _input_law_is_wrong(law: InputLaw) -> str | None:
+    same = all(len(n) == len(w) for n, w in zip(law.nodes, law.weights, strict=True))
+    return None if same else "has not a weight for every node"
+
+
+def _kept_is_wrong(kept: KeptInputs) -> str | None:
+    if kept.partner.min() < -1 or kept.partner.max() >= len(kept.lower):
+        return "names partners that are no inputs"
+    columns = 1 if kept.joint is None else kept.joint.shape[1]
+    return None if math.log2(max(columns, 1)).is_integer() else "has no mean for every subset"
+
+
+def _origin_is_wrong(origin: PoolOrigin) -> str | None:
+    places = origin.places
+    if len(places) and (places.min() < 0 or np.any(np.diff(places) <= 0)):
+        return "has places that do not rise"
+    return None
+
+
+def _features(s: str, q: str) -> Part:
+    fields: dict[str, Spec] = {
+        "n_variables": Whole(letter="d"),
+        "indices": Array("i", (s, q)),
+        "values": Array("f", (s, q)),
+        "phases": Array("f", (s,)),
+        "activation": Text(ACTIVATIONS),
+    }
+    return Part(FeaturePool, fields, _pool_is_wrong)
+
+
+_PER_INPUT = Array("f", ("d",))
+_UNITS = Part(InputUnits, {"centre": _PER_INPUT, "spread": _PER_INPUT})
+_BOUNDS = Part(InputBounds, {"lower": _PER_INPUT, "upper": _PER_INPUT})
+
+EXPANSION = Part(
+    Expansion,
+    {
+        "features": _features("s", "q"),
+        "coef": Array("fc", ("t", "s")),
+        "intercept": Array("fc", ("t",)),
+        "columns": Many(Text(), "d"),
+        "complex_output": Flag(),
+        "bounds": Maybe(_BOUNDS),
+    },
+    _expansion_is_wrong,
+)
+
+_FEATURE_LAW = Part(
+    FeatureLaw,
+    {
+        "n_variables": Whole(letter="d"),
+        "orders": Many(Whole(1)),
+        "weights": Text(),
+        "scale": Many(Number()),
+        "bias": Text(),
+        "activation": Text(),
+        "variable_weights": Maybe(Many(Number())),
+        "groups": Maybe(Many(Many(Whole()))),
+        "order_weights": Maybe(Many(Number())),
+        "tempering": Number(),
+    },
+)
+_MIXED_LAW = Part(MixedLaw, {"parts": Many(_FEATURE_LAW), "shares": Many(Number())})
+LAW = OneOf({"FeatureLaw": _FEATURE_LAW, "MixedLaw": _MIXED_LAW})
+
+_LEARNED_LAW = Part(
+    LearnedLaw,
+    {
+        "law": LAW,
+        "candidate": Text(),
+        "errors": ByName(Number()),
+        "noise": Number(),
+        "variance": Number(),
+        "n_rows": Whole(),
+        "columns": Many(Text(), "d"),
+    },
+)
+
+_INPUT_LAW = Part(
+    InputLaw,
+    {"kind": Text(), "nodes": Ragged("nodes"), "weights": Ragged("nodes")},
+    _input_law_is_wrong,
+)
+
+_KEPT_INPUTS = Part(
+    KeptInputs,
+    {
+        "law": _INPUT_LAW,
+        "lower": _PER_INPUT,
+        "upper": _PER_INPUT,
+        "quantiles": Array("f", (None, "d")),
+        "mean": _PER_INPUT,
+        "deviation": _PER_INPUT,
+        "partner": Array("i", ("d",)),
+        "correlation": _PER_INPUT,
+        "joint": Maybe(Array("c", ("s", None))),
+        "mean_prediction": Array("fc", ("t",)),
+        "variance_joint": Array("f", ("t",)),
+        "mean_square_gradient": Array("f", ("t", "d")),
+        "total_weight": Number(),
+        "law_error": Maybe(Number()),
+    },
+    _kept_is_wrong,
+)
+
+
+def _unbound_posterior(**fields: Any) -> Posterior:
+    """Without its expansion, which is that of the model and stands in the file once."""
+    return Posterior(None, **fields)  # type: ignore[arg-type]
+
+
+_POSTERIOR = Part(
+    _unbound_posterior,
+    {
+        "mean": Array("fc", ("s",)),
+        "scale": Array("f", ("s",)),
+        "factor": Array("fc", ("s", "s")),
+        "total_weight": Number(),
+        "fit_intercept": Flag(),
+    },
+)
+_UNCERTAINTY = Part(
+    Uncertainty,
+    {
+        "posterior": _POSTERIOR,
+        "noise": Array("f", ("t",)),
+        "scores": Array("f", ("residuals", "t")),
+        "weights": Array("f", ("residuals", "t")),
+        "mean_square": Maybe(Array("f", ("t",))),
+    },
+)
+
+_ORIGIN = Part(
+    PoolOrigin,
+    {
+        "units": _UNITS,
+        "places": Array("i", ("trained",)),
+        "features": _features("trained", "trained order"),
+        "index_digest": Text(),
+        "totals": Array("f", (None,)),
+    },
+    _origin_is_wrong,
+)
+
+# In the order in which they are read: the first ones say how many of everything there are.
+ATTRIBUTES: dict[str, Spec] = {
+    "n_features_in_": Whole(letter="d"),
+    "feature_names_in_": Maybe(Many(Text(), "d")),
+    "expansion_": EXPANSION,
+    "_y_ndim": Whole(1, 2),
+    "law_": LAW,
+    "seed_": Whole(),
+    "n_components_": Whole(1),
+    "support_": Array("i", ("s",)),
+    "n_nonzero_coefs_": Whole(),
+    "n_iter_": Whole(),
+    "history_": ByName(Array("f", (None,))),
+    "_stop_reason": Text(tuple(StopReason.__members__)),
+    "feature_importances_": _PER_INPUT,
+    "inputs_": _KEPT_INPUTS,
+    "uncertainty_": Maybe(_UNCERTAINTY),
+    "_pool_origin": _ORIGIN,
+}
+SEARCH_ATTRIBUTES: dict[str, Spec] = {
+    "learned_law_": Maybe(_LEARNED_LAW),
+    "fit_": Text(),
+    "alpha_": Number(),
+    "order_": Plain(),
+    "scale_": Plain(),
+    "best_params_": Plain(),
+    "best_score_": Number(),
+    "cv_results_": Plain(),
+    "mse_path_": Array("f", (None, None, None, None)),
+    "pools_": Plain(),
+    "alphas_": Array("f", (None,)),
+    "sizes_": Array("i", (None,)),
+    "n_splits_": Whole(),
+    "search_complete_": Flag(),
+    "_learns": Flag(),
+}

@@ -1,0 +1,136 @@
+"""What the fitted function consists of: shares of the variance, curves and maps of components."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harfe.anova import Anova, anova
+from harfe.kept_inputs import KeptInputs
+from harfe.report.errors import rounded
+from harfe.report.posterior import ComponentPosterior
+from harfe.report.rows import ReportRows
+from harfe.table import Table, jsonable
+from harfe.terms import IndexSet, name_of
+
+# Components that explain less are listed, not drawn.
+_SMALLEST_SHARE = 1e-3
+_MOST_CURVES, _MOST_MAPS = 24, 9
+_CURVE_POINTS, _MAP_POINTS = 61, 25
+# Inputs of so few values are drawn as points.
+_FEW_VALUES = 12
+_MAP_DOTS = 150
+
+
+def explanation(model: Any, target: int) -> dict[str, Any]:
+    """Tables of what matters, as rows."""
+    with warnings.catch_warnings():
+        # The page says itself what the warning says.
+        warnings.simplefilter("ignore", UserWarning)
+        found = model.explain(target=target)
+    importances = np.asarray(model.feature_importances_, dtype=float)
+    variables = [
+        {**sobol, **usage, "importance": float(share)}
+        for sobol, usage, share in zip(
+            _rows(found.sobol), _rows(found.variables), importances, strict=True
+        )
+    ]
+    return {
+        "law": found.law,
+        "mean": jsonable(found.mean),
+        "variance": jsonable(found.variance),
+        "variance_ratio": jsonable(found.variance_ratio),
+        "dependence": list(found.dependence),
+        "notes": list(found.notes),
+        "variables": variables,
+        "terms": _rows(found.terms),
+        "interactions": _rows(found.interactions),
+        "components": _rows(found.components),
+    }
+
+
+def _rows(table: Table) -> list[dict[str, Any]]:
+    return [{name: jsonable(value) for name, value in row.items()} for row in table.rows()]
+
+
+def drawn_components(model: Any, rows: ReportRows, target: int) -> dict[str, Any]:
+    """Values of the strongest components on grids: curves of one input, maps of two."""
+    expansion, kept = model.expansion_, model.inputs_
+    parts = anova(expansion, kept.law, target)
+    order = [i for i in np.argsort(-parts.shares, kind="stable") if parts.shares[i] > 0]
+    posterior = ComponentPosterior.of(model, parts)
+    strong = [int(i) for i in order if parts.shares[i] >= _SMALLEST_SHARE]
+    single = [i for i in strong if len(parts.sets[i]) == 1]
+    pairs = [i for i in strong if len(parts.sets[i]) == 2]
+    some = rows.sample(_MAP_DOTS)
+    return {
+        "curves": [_curve(parts, kept, posterior, i) for i in single[:_MOST_CURVES]],
+        "maps": [_map(parts, kept, i, some.X) for i in pairs[:_MOST_MAPS]],
+        "not_drawn": {
+            "curves": len(single[_MOST_CURVES:]),
+            "maps": len(pairs[_MOST_MAPS:]),
+            "higher": sum(len(parts.sets[i]) > 2 for i in strong),
+            "higher_share": float(sum(parts.shares[i] for i in order if len(parts.sets[i]) > 2)),
+        },
+    }
+
+
+def seen_range(parts: Anova, kept: KeptInputs, k: int) -> tuple[float, float]:
+    """From the smallest to the largest value, as the function sees them."""
+    bounds = parts.expansion.bounds
+    ends = np.array([kept.lower[k], kept.upper[k]])
+    if bounds is not None:
+        ends = np.clip(ends, bounds.lower[k], bounds.upper[k])
+    return float(ends[0]), float(ends[1])
+
+
+def _grid(parts: Anova, kept: KeptInputs, k: int, number: int) -> tuple[NDArray[Any], bool]:
+    """Values of an input for a drawing, and whether they are all it has."""
+    nodes = kept.law.nodes[k]
+    seen = kept.quantiles[:, k]
+    if parts.expansion.bounds is not None:
+        seen = np.clip(seen, parts.expansion.bounds.lower[k], parts.expansion.bounds.upper[k])
+    if 1 < len(nodes) <= _FEW_VALUES and np.isin(seen, nodes).all():
+        return np.asarray(nodes), True
+    return np.linspace(*seen_range(parts, kept, k), number), False
+
+
+def _curve(
+    parts: Anova, kept: KeptInputs, posterior: ComponentPosterior | None, i: int
+) -> dict[str, Any]:
+    (k,) = parts.sets[i]
+    x, few = _grid(parts, kept, k, _CURVE_POINTS)
+    low, high = seen_range(parts, kept, k)
+    unsure = None if posterior is None else rounded(posterior.deviation((k,), x[:, None]), 4)
+    return {
+        "component": parts.expansion.columns[k],
+        "share": float(parts.shares[i]),
+        "x": rounded(x, 6),
+        "y": rounded(np.real(parts.component((k,), x[:, None]))),
+        "deviation": unsure,
+        "few_values": few,
+        "quantiles": rounded(np.clip(kept.quantiles[:, k], low, high)),
+    }
+
+
+def _map(parts: Anova, kept: KeptInputs, i: int, X: NDArray[np.float64]) -> dict[str, Any]:
+    u: IndexSet = parts.sets[i]
+    ends = [seen_range(parts, kept, k) for k in u]
+    x, y = (np.linspace(*end, _MAP_POINTS) for end in ends)
+    points = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
+    values = np.real(parts.component(u, points)).reshape(len(x), len(y))
+    at_rows = np.abs(np.real(parts.component(u, X[:, list(u)])))
+    dots = np.stack([np.clip(X[:, k], *end) for k, end in zip(u, ends, strict=True)])
+    return {
+        "component": name_of(u, parts.expansion.columns),
+        "variables": [parts.expansion.columns[k] for k in u],
+        "share": float(parts.shares[i]),
+        "x": rounded(x),
+        "y": rounded(y),
+        "values": [rounded(row, 3) for row in values],
+        "limit": float(np.quantile(at_rows, 0.98)),
+        "dots": [rounded(line, 4) for line in dots],
+    }

@@ -1,0 +1,231 @@
+"""Everything a report says, as one dictionary of plain data; `harfe.report.page` draws it."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from harfe.anova import check_target
+from harfe.formula import formula
+from harfe.report.cautions import cautions
+from harfe.report.errors import GIVEN, HELD_OUT, TRAINING, distribution, errors, scatter
+from harfe.report.parts import drawn_components, explanation
+from harfe.report.paths import KINDS, convergence, error_path, laws
+from harfe.report.rows import ReportRows
+from harfe.report.whatif import what_if
+from harfe.stability import Stability
+from harfe.table import jsonable
+
+FORMAT = "harfe report 1"
+
+_DIGITS = 4
+_ACTIVATIONS = {"sin": "sines", "cos": "cosines", "exp": "waves"}
+
+
+def summarise(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    X_holdout: Any = None,
+    y_holdout: Any = None,
+    target_name: str | None = None,
+    target: int = 0,
+    stability: Stability | None = None,
+    meta: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Collect what there is to say about a fitted model.
+
+    Parameters
+    ----------
+    model : HARFERegressor, HARFERegressorCV, or a table model that wraps one
+        Fitted, to real targets.
+    X, y : arrays of shape (rows, inputs) and (rows,)
+        The rows of the fit, or new ones; for a table model X may be a table.
+    sample_weight : array of shape (rows,), default=None
+        Weights of these rows in the fit.
+    X_holdout, y_holdout : arrays, default=None
+        Rows that the model has not seen. Without them, and if X are the rows of the fit, errors
+        come from its out-of-fold residuals or, failing that, from its own rows, as the page says.
+    target_name : str, default=None
+        None is the target of a table model, or "y".
+    target : int, default=0
+        Which of several targets.
+    stability : Stability, default=None
+        What ``model.stability(X, y)`` found, to warn of terms that are seldom kept.
+    meta : dict, default=None
+        Further facts, shown as they are: source, command, ... None takes those of a table model.
+        The entry ``created`` takes the place of the time now.
+
+    Returns
+    -------
+    dict
+        Strings, numbers, None, lists and dictionaries; no NaN.
+    """
+    if (X_holdout is None) != (y_holdout is None):
+        raise ValueError("X_holdout and y_holdout belong together; pass both or neither")
+    encoder = getattr(model, "encoder", None)
+    if encoder is not None:
+        X, X_holdout = (encoded(encoder, table) for table in (X, X_holdout))
+        target_name = encoder.target if target_name is None else target_name
+        model, meta = model.model, model.meta if meta is None else meta
+    if not hasattr(model, "inputs_"):
+        raise ValueError(f"{type(model).__name__} is not fitted; call fit(X, y) before the report")
+    check_target(model.expansion_, target)
+    rows = ReportRows.of(model, X, y, sample_weight, target)
+    holdout = None
+    if X_holdout is not None:
+        holdout = ReportRows.of(model, X_holdout, y_holdout, None, target)
+        if np.array_equal(holdout.X, rows.X) and np.array_equal(holdout.y, rows.y):
+            holdout = None
+    fitted = rows.are_those_of(model.inputs_, target)
+    judged, where = (holdout, HELD_OUT) if holdout is not None else (rows, TRAINING)
+    if holdout is None and not fitted:
+        where = GIVEN
+    told = errors(model, rows, holdout, target, fitted=fitted)
+    explained = explanation(model, target)
+    facts = dict(meta or {})
+    summary = {
+        "format": FORMAT,
+        "target": "y" if target_name is None else str(target_name),
+        "created": str(facts.pop("created", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"))),
+        "model": _model(model, target),
+        "data": _data(model, rows, holdout)
+        | {"fitted": fitted, "n_fitted": float(model.inputs_.total_weight)},
+        "errors": told,
+        "scatter": scatter(judged, where),
+        "distribution": distribution(judged, where),
+        "convergence": convergence(model),
+        "laws": laws(model),
+        "path": error_path(model, rows, holdout, target),
+        "explanation": explained,
+        "drawn": drawn_components(model, rows, target),
+        "what_if": what_if(model, rows, target, encoder),
+        "formula": formula(model.expansion_, "text", _DIGITS, target),
+        "inputs": _inputs(model),
+        "stability": None if stability is None else stability.to_dict(),
+        "cautions": cautions(
+            model,
+            rows,
+            holdout,
+            fitted=fitted,
+            errors=told,
+            dependence=explained["dependence"],
+            stability=stability,
+            target=target,
+        ),
+        "settings": _settings(model),
+        "versions": {
+            name: version(name) for name in ("harfe", "numpy", "scipy", "scikit-learn", "numba")
+        }
+        | {"python": platform.python_version()},
+        "meta": {str(name): _plain(value) for name, value in facts.items()},
+    }
+    return _finite(summary)
+
+
+def encoded(encoder: Any, table: Any) -> Any:
+    """Rows as the model takes them; arrays pass, as they are encoded already."""
+    if table is None or isinstance(table, np.ndarray):
+        return table
+    return encoder.encode(table)
+
+
+def _model(model: Any, target: int) -> dict[str, Any]:
+    expansion = model.expansion_
+    features = expansion.features
+    used = features.indices[(features.indices >= 0) & (features.values != 0)]
+    orders = ((features.indices >= 0) & (features.values != 0)).sum(axis=1)
+    learned = getattr(model, "learned_law_", None)
+    return {
+        "class": type(model).__name__,
+        "activation": features.activation,
+        "waves": _ACTIVATIONS.get(features.activation, f"{features.activation} features"),
+        "n_features": len(features),
+        "n_drawn": int(model.n_components_),
+        "n_terms": len(model.term_names_),
+        "n_inputs_used": len(np.unique(used)),
+        "orders": sorted({int(q) for q in orders}),
+        "alpha": float(getattr(model, "alpha_", getattr(model, "alpha", np.nan))),
+        "fit": KINDS.get(getattr(model, "fit_", "data"), ""),
+        "law": None if learned is None else learned.candidate,
+        "noise_share": None if learned is None else float(learned.noise),
+        "seed": int(model.seed_),
+        "target": target,
+        "n_targets": len(expansion.coef),
+    }
+
+
+def _data(model: Any, rows: ReportRows, holdout: ReportRows | None) -> dict[str, Any]:
+    columns = model.expansion_.columns
+    mean = float(rows.share @ rows.y)
+    deviation = float(np.sqrt(rows.share @ (rows.y - mean) ** 2))
+    return {
+        "n_rows": len(rows),
+        "total_weight": float(rows.weights.sum()),
+        "weighted": bool(np.any(rows.weights != 1)),
+        "n_inputs": len(columns),
+        "fingerprint": rows.fingerprint(columns),
+        "n_holdout": 0 if holdout is None else len(holdout),
+        "fingerprint_holdout": None if holdout is None else holdout.fingerprint(columns),
+        # A target that was centred has the rounding of its mean left.
+        "target_mean": 0.0 if abs(mean) < 1e-12 * deviation else mean,
+        "target_deviation": deviation,
+        "target_lower": float(rows.y.min()),
+        "target_upper": float(rows.y.max()),
+    }
+
+
+def _inputs(model: Any) -> list[dict[str, Any]]:
+    kept, bounds = model.inputs_, model.expansion_.bounds
+    features = model.expansion_.features
+    used = set(features.indices[(features.indices >= 0) & (features.values != 0)].tolist())
+    middle = len(kept.quantiles) // 2
+    return [
+        {
+            "input": column,
+            "lower": float(kept.lower[k]),
+            "median": float(kept.quantiles[middle, k]),
+            "upper": float(kept.upper[k]),
+            "deviation": float(kept.deviation[k]),
+            "used": k in used,
+            "clip_lower": None if bounds is None else float(bounds.lower[k]),
+            "clip_upper": None if bounds is None else float(bounds.upper[k]),
+        }
+        for k, column in enumerate(model.expansion_.columns)
+    ]
+
+
+def _settings(model: Any) -> dict[str, str]:
+    """Parameters that differ from the defaults, as Python would write them."""
+    defaults = type(model)().get_params(deep=False)
+    settings = {}
+    for name, value in sorted(model.get_params(deep=False).items()):
+        text = repr(value)
+        if text != repr(defaults.get(name)):
+            settings[name] = text if len(text) <= 200 else text[:197] + "..."
+    return settings
+
+
+def _plain(value: Any) -> Any:
+    value = jsonable(value)
+    if isinstance(value, Mapping):
+        return {str(name): _plain(entry) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [_plain(entry) for entry in value]
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _finite(value: Any) -> Any:
+    """The same with None for what JSON has no number for."""
+    if isinstance(value, dict):
+        return {name: _finite(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
+    return jsonable(value)

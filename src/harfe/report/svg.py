@@ -1,0 +1,285 @@
+"""Drawings of a report page: inline SVG from numbers, without any library.
+
+Colours are classes (the page's style sheet knows light and dark). A drawing also says where its
+values lie, so that the page can tell them under the pointer.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import struct
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from harfe.report.text import escape, number
+
+# Width of a digit, at the size of labels.
+_DIGIT = 6.7
+_LINE = 15
+
+# Blue for less, orange for more: told apart by colour-blind readers, on light and on dark.
+LESS, MORE = (38, 132, 200), (226, 114, 28)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Values from low to high, along a line or its logarithm."""
+
+    low: float
+    high: float
+    label: str = ""
+    log: bool = False
+
+    @classmethod
+    def around(
+        cls, values: Sequence[float], label: str = "", *, log: bool = False, pad: float = 0.04
+    ) -> Axis:
+        """Room for all values, and a little more."""
+        known = [v for v in values if v is not None and math.isfinite(v) and (v > 0 or not log)]
+        low, high = (min(known), max(known)) if known else (0.0, 1.0)
+        if log:
+            a, b = math.log10(low), math.log10(high)
+            room = pad * (b - a) or 0.5
+            return cls(10 ** (a - room), 10 ** (b + room), label, True)
+        room = pad * (high - low) or 0.05 * abs(high) or 1.0
+        return cls(low - room, high + room, label)
+
+    def place(self, value: float) -> float:
+        """From 0 at the lower end to 1 at the upper."""
+        if self.log:
+            low, high = math.log(self.low), math.log(self.high)
+            return (math.log(value) - low) / (high - low)
+        return (value - self.low) / (self.high - self.low)
+
+    def ticks(self, count: int = 5) -> list[float]:
+        """Round numbers between the ends."""
+        return self._log_ticks(count) if self.log else _round_steps(self.low, self.high, count)
+
+    def _log_ticks(self, count: int) -> list[float]:
+        a, b = math.log10(self.low), math.log10(self.high)
+        powers = range(math.floor(a), math.ceil(b) + 1)
+        if b - a < 0.7:
+            ticks = _round_steps(self.low, self.high, count)
+        elif b - a < 2.5:
+            ticks = [f * 10.0**p for p in powers for f in (1, 2, 5)]
+        else:
+            skip = max(1, math.ceil((b - a) / count))
+            ticks = [10.0**p for p in powers if p % skip == 0]
+        return [tick for tick in ticks if self.low <= tick <= self.high]
+
+
+def _round_steps(low: float, high: float, count: int) -> list[float]:
+    rough = (high - low) / count
+    power = 10.0 ** math.floor(math.log10(rough)) if rough > 0 else 1.0
+    step = min((f * power for f in (1, 2, 2.5, 5, 10)), key=lambda f: abs(math.log(f / rough)))
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return [float(f"{k * step:.12g}") for k in range(first, last + 1)]
+
+
+@dataclass
+class Drawing:
+    """Axes, and what is drawn between them.
+
+    Attributes
+    ----------
+    x, y : Axis
+    title : str
+        What a reader hears who cannot see it.
+    width, height : float
+        Of the whole drawing, in its own units.
+    hover : dict or None
+        What the page needs to tell values.
+    """
+
+    x: Axis
+    y: Axis
+    title: str
+    width: float = 440.0
+    height: float = 290.0
+    n_ticks: int = 5
+    hover: dict[str, Any] | None = None
+    parts: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        widest = max((len(number(t)) for t in self.y.ticks(self.n_ticks)), default=1)
+        self.left = widest * _DIGIT + 12
+        self.top = 24.0 if self.y.label else 8.0
+        self.inner_width = self.width - self.left - 14
+        self.inner_height = self.height - self.top - (44 if self.x.label else 26)
+
+    def at(self, x: float, y: float) -> tuple[str, str]:
+        """Where a value lies, as short text."""
+        return _short(self.left + self.inner_width * self.x.place(x)), _short(
+            self.top + self.inner_height * (1 - self.y.place(y))
+        )
+
+    def dots(self, xs: Sequence[float], ys: Sequence[float], kind: str) -> None:
+        """A dot at every point: one path of strokes without length."""
+        marks = "".join("M{} {}h0".format(*self.at(x, y)) for x, y in zip(xs, ys, strict=True))
+        self.parts.append(f'<path class="dots {kind}" d="{marks}"/>')
+
+    def line(self, xs: Sequence[float], ys: Sequence[float], kind: str) -> None:
+        """A line through points."""
+        steps = "L".join(" ".join(self.at(x, y)) for x, y in zip(xs, ys, strict=True))
+        self.parts.append(f'<path class="line {kind}" d="M{steps}"/>')
+
+    def band(
+        self, xs: Sequence[float], lower: Sequence[float], upper: Sequence[float], kind: str
+    ) -> None:
+        """The area between two lines, as far as the axis goes."""
+        lower, upper = ([min(max(y, self.y.low), self.y.high) for y in ys] for ys in (lower, upper))
+        there = [self.at(x, y) for x, y in zip(xs, upper, strict=True)]
+        back = [self.at(x, y) for x, y in zip(xs, lower, strict=True)][::-1]
+        steps = "L".join(" ".join(point) for point in [*there, *back])
+        self.parts.append(f'<path class="band {kind}" d="M{steps}Z"/>')
+
+    def columns(self, edges: Sequence[float], heights: Sequence[float], kind: str) -> None:
+        """Columns that stand on zero between edges."""
+        steps = []
+        for left, right, height in zip(edges, edges[1:], heights, strict=False):
+            (x0, y0), (x1, y1) = self.at(left, 0.0), self.at(right, height)
+            steps.append(f"M{x0} {y0}V{y1}H{x1}V{y0}Z")
+        self.parts.append(f'<path class="area {kind}" d="{"".join(steps)}"/>')
+
+    def rug(self, xs: Sequence[float]) -> None:
+        """Ticks on the lower edge where the rows are."""
+        bottom = _short(self.top + self.inner_height)
+        places = dict.fromkeys(self.at(x, self.y.low)[0] for x in xs)
+        marks = "".join(f"M{x} {bottom}v-5" for x in places)
+        self.parts.append(f'<path class="rug" d="{marks}"/>')
+
+    def upright(self, x: float, kind: str = "guide") -> None:
+        """A line across, at a value of x."""
+        place, _ = self.at(x, self.y.low)
+        bottom = _short(self.top + self.inner_height)
+        self.parts.append(f'<path class="{kind}" d="M{place} {_short(self.top)}V{bottom}"/>')
+
+    def level(self, y: float, kind: str = "guide") -> None:
+        """A line across, at a value of y."""
+        _, place = self.at(self.x.low, y)
+        ends = _short(self.left), _short(self.left + self.inner_width)
+        self.parts.append(f'<path class="{kind}" d="M{ends[0]} {place}H{ends[1]}"/>')
+
+    def picture(self, values: Sequence[Sequence[float]], limit: float) -> None:
+        """A map of values[x][y], its outer points on the edges."""
+        rows = [list(row) for row in zip(*values, strict=True)][::-1]
+        # Twice as fine: not every printer smooths a picture.
+        rows = _finer([_finer(row) for row in rows])
+        nx, ny = len(rows[0]), len(rows)
+        w, h = self.inner_width, self.inner_height
+        dx, dy = w / (nx - 1), h / (ny - 1)
+        self.parts.append(
+            f'<svg x="{_short(self.left)}" y="{_short(self.top)}" width="{_short(w)}" '
+            f'height="{_short(h)}"><image x="{_short(-dx / 2)}" y="{_short(-dy / 2)}" '
+            f'width="{_short(w + dx)}" height="{_short(h + dy)}" preserveAspectRatio="none" '
+            f'href="{png(rows, limit)}"/></svg>'
+        )
+
+    def svg(self) -> str:
+        """The drawing as markup."""
+        return (
+            f'<svg class="chart" viewBox="0 0 {_short(self.width)} {_short(self.height)}" '
+            f'role="img" aria-label="{escape(self.title)}">{self._axes()}{"".join(self.parts)}'
+            f"{self._frame()}"
+            '<g class="cursor"></g></svg>'
+        )
+
+    def reading(self) -> dict[str, Any] | None:
+        """Where values lie, for the page's cursor."""
+        if self.hover is None:
+            return None
+        frame = [self.left, self.top, self.inner_width, self.inner_height]
+        return {
+            **self.hover,
+            "frame": [round(value, 2) for value in frame],
+            "axes": [[axis.low, axis.high, axis.log] for axis in (self.x, self.y)],
+        }
+
+    def _axes(self) -> str:
+        right, bottom = self.left + self.inner_width, self.top + self.inner_height
+        grid, texts = [], []
+        for tick in self.y.ticks(self.n_ticks):
+            _, y = self.at(self.x.low, tick)
+            grid.append(f"M{_short(self.left)} {y}H{_short(right)}")
+            texts.append(f'<text x="{_short(self.left - 6)}" y="{y}" dy=".35em" class="end">'
+                         f"{number(tick)}</text>")  # fmt: skip
+        reach = -math.inf
+        for tick in self.x.ticks(self.n_ticks):
+            x, _ = self.at(tick, self.y.low)
+            half = len(number(tick)) * _DIGIT / 2
+            # Labels that would touch the one before are left out.
+            if float(x) - half > reach and float(x) + half < self.width:
+                reach = float(x) + half + 4
+                texts.append(f'<text x="{x}" y="{_short(bottom + _LINE + 2)}" class="middle">'
+                             f"{number(tick)}</text>")  # fmt: skip
+        if self.x.label:
+            label = shortened(self.x.label, self.width)
+            texts.append(f'<text x="{_short((self.left + right) / 2)}" '
+                         f'y="{_short(self.height - 7)}" class="middle label">{escape(label)}'
+                         "</text>")  # fmt: skip
+        if self.y.label:
+            label = shortened(self.y.label, self.width)
+            texts.append(f'<text x="2" y="12" class="label">{escape(label)}</text>')
+        return f'<path class="grid" d="{"".join(grid)}"/>{"".join(texts)}'
+
+    def _frame(self) -> str:
+        """The lower edge, above what stands on it."""
+        left, right = _short(self.left), _short(self.left + self.inner_width)
+        return f'<path class="axis" d="M{left} {_short(self.top + self.inner_height)}H{right}"/>'
+
+
+def shortened(text: str, width: float) -> str:
+    """Text that fits into so many units."""
+    most = int(width / _DIGIT)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def opacity(size: float) -> float:
+    """How strong a colour is; the weak ones are lifted, or they would be lost on dark ground."""
+    return float(min(max(size, 0.0), 1.0) ** 0.75)
+
+
+def _finer(values: Sequence[Any]) -> list[Any]:
+    """Values, or rows of them, with their means between them."""
+    out = [values[0]]
+    for before, after in pairwise(values):
+        if isinstance(after, list):
+            out.append([(a + b) / 2 for a, b in zip(before, after, strict=True)])
+        else:
+            out.append((before + after) / 2)
+        out.append(after)
+    return out
+
+
+def png(rows: Sequence[Sequence[float]], limit: float) -> str:
+    """A picture of numbers as data: colour by sign, opacity by size, so that it fits any ground."""
+    height, width = len(rows), len(rows[0])
+    raw = bytearray()
+    for row in rows:
+        # Every pixel as its difference from the one to the left, which packs far better.
+        raw.append(1)
+        before = (0, 0, 0, 0)
+        for value in row:
+            size = opacity(abs(value) / limit) if limit > 0 else 0.0
+            pixel = (*(MORE if value > 0 else LESS), round(255 * size))
+            raw += bytes((a - b) % 256 for a, b in zip(pixel, before, strict=True))
+            before = pixel
+    chunks = [
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)),
+        (b"IDAT", zlib.compress(bytes(raw), 9)),
+        (b"IEND", b""),
+    ]
+    out = b"\x89PNG\r\n\x1a\n"
+    for kind, data in chunks:
+        check = zlib.crc32(kind + data)
+        out += struct.pack(">I", len(data)) + kind + data + struct.pack(">I", check)
+    return "data:image/png;base64," + base64.b64encode(out).decode()
+
+
+def _short(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")

@@ -1,0 +1,224 @@
+"""The model as the page computes it: inputs to move, features with every digit, what they add.
+
+    prediction = baseline + Σ_u f_u(x)
+
+For waves the f_u are the components of `harfe.anova`, which the page computes from the features and
+the means χ of their factors. Whatever digits χ has, the sum is the prediction: the product of
+(e - χ) + χ over the variables of a feature is that of e. Other features have no such closed form;
+there the f_u are terms as fitted, less their means over the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harfe.anova import anova
+from harfe.expansion import Expansion
+from harfe.input_law import TRIGONOMETRIC, InputLaw
+from harfe.machine import blocks
+from harfe.report.errors import rounded
+from harfe.report.rows import ReportRows
+from harfe.terms import group_features, term_values
+
+# A page with more features is too large and too slow.
+_MOST_FEATURES = 5000
+# Beyond, a feature has more components than a page should hold.
+_MOST_VARIABLES = 6
+_MEAN_DIGITS = 9
+_ROW_BLOCK = 2048
+
+
+def what_if(
+    model: Any, rows: ReportRows, target: int, encoder: Any = None
+) -> dict[str, Any] | None:
+    """All that a page needs to predict; None for models that are too large for a page."""
+    expansion: Expansion = model.expansion_
+    if len(expansion.features) > _MOST_FEATURES:
+        return None
+    features = expansion.features
+    present = (features.indices >= 0) & (features.values != 0)
+    used = sorted(set(features.indices[present].tolist()))
+    groups = [
+        g for g in categories(expansion.columns, rows.X, encoder) if set(g.places) & set(used)
+    ]
+    # Levels of a category come together, those that the model does not use as well.
+    shown = sorted({*used, *(k for g in groups for k in g.places if k is not None)})
+    place = {k: i for i, k in enumerate(shown)}
+    start = _most_frequent(groups, rows)
+    return {
+        "activation": features.activation,
+        "intercept": float(np.real(expansion.intercept[target])),
+        "range": [float(rows.prediction.min()), float(rows.prediction.max())],
+        "inputs": [_input(model, rows.X, k, start.get(k)) for k in shown],
+        "choices": [
+            {
+                "name": g.name,
+                "levels": list(g.levels),
+                "inputs": [None if k is None else place[k] for k in g.places],
+            }
+            for g in groups
+        ],
+        "features": [
+            [
+                [place[int(k)] for k in features.indices[j][present[j]]],
+                features.values[j][present[j]].tolist(),
+                float(features.phases[j]),
+                *_coefficients(expansion.coef[target, j], features.activation),
+            ]
+            for j in range(len(features))
+        ],
+        "adds": _adds(model, rows, target, place),
+    }
+
+
+def _adds(model: Any, rows: ReportRows, target: int, place: dict[int, int]) -> dict[str, Any]:
+    """What the prediction is the sum of, and how much each part varies.
+
+    `place` tells where an input stands in the panel.
+    """
+    expansion: Expansion = model.expansion_
+    pool = expansion.features
+    widest = int(((pool.indices >= 0) & (pool.values != 0)).sum(axis=1).max(initial=0))
+    if pool.activation in TRIGONOMETRIC and widest <= _MOST_VARIABLES:
+        return _components(expansion, model.inputs_.law, target, place)
+    means, deviations = _term_moments(expansion, rows.sample(), target)
+    terms = group_features(expansion)
+    return {
+        "kind": "terms",
+        "sets": [[place[k] for k in u] for u in terms],
+        "deviations": rounded(deviations),
+        "baseline": float(np.real(expansion.intercept[target]) + means.sum()),
+        "means": means.tolist(),
+        "features": [places.tolist() for places in terms.values()],
+    }
+
+
+def _components(
+    expansion: Expansion, law: InputLaw, target: int, place: dict[int, int]
+) -> dict[str, Any]:
+    parts = anova(expansion, law, target)
+    number = {u: i for i, u in enumerate(parts.sets)}
+    features = expansion.features
+    means, owners = [], []
+    for indices, values in zip(features.indices, features.values, strict=True):
+        present = (indices >= 0) & (values != 0)
+        variables = indices[present].tolist()
+        chi = [
+            complex(law.characteristic(k, [w])[0])
+            for k, w in zip(variables, values[present], strict=True)
+        ]
+        means.append([rounded(np.array([c.real, c.imag]), _MEAN_DIGITS) for c in chi])
+        # Bit p of a subset says whether it holds the variable at place p.
+        subsets = range(1, 2 ** len(variables))
+        owners.append(
+            [
+                number[tuple(sorted(k for p, k in enumerate(variables) if subset >> p & 1))]
+                for subset in subsets
+            ]
+        )
+    return {
+        "kind": "components",
+        "sets": [[place[k] for k in u] for u in parts.sets],
+        "deviations": rounded(np.sqrt(parts.variances)),
+        "baseline": float(np.real(parts.mean)),
+        "means": means,
+        "owners": owners,
+    }
+
+
+@dataclass(frozen=True)
+class Category:
+    """A column of texts: its levels and, for each, the input that is 1 there, if it has one."""
+
+    name: str
+    levels: tuple[str, ...]
+    places: tuple[int | None, ...]
+
+
+def categories(
+    columns: tuple[str, ...], X: NDArray[np.float64], encoder: Any = None
+) -> list[Category]:
+    """Inputs that are levels of one category.
+
+    An encoder of tables knows them. Without one they are told by names such as ``color=red`` and by
+    values, 0 or 1 and at most one of them 1, so that a name with "=" in it does no harm.
+    """
+    place = {column: k for k, column in enumerate(columns)}
+    if encoder is not None:
+        return [
+            Category(
+                column.name,
+                tuple(column.levels),
+                tuple(place.get(f"{column.name}={level}") for level in column.levels),
+            )
+            for column in encoder.columns
+            if column.kind == "category"
+        ]
+    named: dict[str, list[int]] = {}
+    for k, column in enumerate(columns):
+        name, equals, level = column.partition("=")
+        if name and equals and level:
+            named.setdefault(name, []).append(k)
+    return [
+        Category(name, tuple(columns[k].partition("=")[2] for k in group), tuple(group))
+        for name, group in named.items()
+        if len(group) > 1
+        and np.isin(X[:, group], (0.0, 1.0)).all()
+        and X[:, group].sum(axis=1).max() <= 1
+    ]
+
+
+def _coefficients(c: Any, activation: str) -> list[float]:
+    """Of φ; for exp those of cos and sin, as Re c·exp(iz) = Re c·cos z - Im c·sin z."""
+    return [float(c.real), -float(c.imag)] if activation == "exp" else [float(np.real(c))]
+
+
+def _most_frequent(groups: list[Category], rows: ReportRows) -> dict[int, float]:
+    """Inputs of categories at their most frequent level."""
+    start: dict[int, float] = {}
+    for group in groups:
+        known = [k for k in group.places if k is not None]
+        counts = {k: float(rows.share @ rows.X[:, k]) for k in known}
+        other = 1 - sum(counts.values())
+        for k in known:
+            first = counts[k] == max(counts.values()) and counts[k] >= other
+            start[k] = float(first and 1.0 not in (start.get(j) for j in known))
+    return start
+
+
+def _input(model: Any, X: NDArray[np.float64], k: int, start: float | None) -> dict[str, Any]:
+    kept, bounds = model.inputs_, model.expansion_.bounds
+    clip: list[float | None] = [None, None]
+    if bounds is not None:
+        ends = (float(bounds.lower[k]), float(bounds.upper[k]))
+        clip = [end if np.isfinite(end) else None for end in ends]
+    middle = len(kept.quantiles) // 2
+    whole = bool(np.all(X[:, k] == np.round(X[:, k])))
+    return {
+        "name": model.expansion_.columns[k],
+        "column": int(k),
+        "lower": float(kept.lower[k]),
+        "upper": float(kept.upper[k]),
+        "start": float(kept.quantiles[middle, k]) if start is None else start,
+        "whole": whole,
+        "clip": clip,
+    }
+
+
+def _term_moments(
+    expansion: Expansion, rows: ReportRows, target: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and deviation of every raw term over the rows."""
+    n_terms = len(group_features(expansion))
+    mean = np.zeros(n_terms)
+    for part in blocks(len(rows), _ROW_BLOCK):
+        mean += rows.share[part] @ np.real(term_values(expansion, rows.X[part])[:, :, target])
+    square = np.zeros(n_terms)
+    for part in blocks(len(rows), _ROW_BLOCK):
+        values = np.real(term_values(expansion, rows.X[part])[:, :, target])
+        square += rows.share[part] @ (values - mean) ** 2
+    return mean, np.sqrt(square)

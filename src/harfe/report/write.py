@@ -1,0 +1,84 @@
+"""The file of a report page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from harfe.persist.model_file import write_atomically
+from harfe.report.page import render
+from harfe.report.summary import summarise
+from harfe.stability import Stability
+
+
+def write_report(
+    model: Any,
+    X: Any,
+    y: Any,
+    path: str | os.PathLike[str],
+    *,
+    sample_weight: Any = None,
+    X_holdout: Any = None,
+    y_holdout: Any = None,
+    target_name: str | None = None,
+    target: int = 0,
+    stability: Stability | None = None,
+    meta: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a page about a fitted model: errors, what matters, curves, a panel to try values.
+
+    The old file or the new one is there at any time, never half of one.
+
+    Parameters
+    ----------
+    model : HARFERegressor, HARFERegressorCV, or a table model that wraps one
+        Fitted, to real targets.
+    X, y : arrays of shape (rows, inputs) and (rows,)
+        The rows of the fit, or new ones; for a table model X may be a table.
+    path : path
+        Of the HTML file; an older file of that name is replaced.
+    sample_weight : array of shape (rows,), default=None
+        Weights of these rows in the fit.
+    X_holdout, y_holdout : arrays, default=None
+        Rows that the model has not seen, to judge it by.
+    target_name : str, default=None
+        None is the target of a table model, or "y".
+    target : int, default=0
+        Which of several targets.
+    stability : Stability, default=None
+        What ``model.stability(X, y)`` found, to warn of terms that are seldom kept.
+    meta : dict, default=None
+        Further facts to show: source, command, ...
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from harfe import HARFERegressor
+    >>> from harfe.datasets import make_function
+    >>> from harfe.report import write_report
+    >>> data = make_function("friedman1", 300, random_state=0)
+    >>> model = HARFERegressor(random_state=0).fit(data.X[:200], data.y[:200])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "report.html")
+    ...     rows = data.X[200:], data.y[200:]
+    ...     write_report(model, data.X[:200], data.y[:200], path,
+    ...                  X_holdout=rows[0], y_holdout=rows[1])
+    ...     path.read_text(encoding="utf-8")[:15]
+    '<!DOCTYPE html>'
+    """
+    page = render(
+        summarise(
+            model,
+            X,
+            y,
+            sample_weight=sample_weight,
+            X_holdout=X_holdout,
+            y_holdout=y_holdout,
+            target_name=target_name,
+            target=target,
+            stability=stability,
+            meta=meta,
+        )
+    )
+    write_atomically(path, page.encode())

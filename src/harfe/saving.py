@@ -1,0 +1,81 @@
+"""Methods of a fitted estimator that write files: one-line calls to their parts."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harfe.expansion import Expansion
+from harfe.mixed_law import Law
+from harfe.persist.pool_origin import PoolOrigin
+from harfe.pool import FeaturePool
+from harfe.pursuit import StopReason
+
+
+class Saving:
+    """A fitted estimator as a file."""
+
+    law_: Law
+    seed_: int
+    n_components_: int
+    support_: NDArray[np.intp]
+    expansion_: Expansion
+    _pool_origin: PoolOrigin
+    # By name: an Enum is more than files of skops hold.
+    _stop_reason: str
+
+    def save(self, path: str | os.PathLike[str], *, meta: dict[str, Any] | None = None) -> None:
+        """Write the fitted model to a file that :func:`harfe.load` reads; see :func:`harfe.save`.
+
+        Parameters
+        ----------
+        path : str or path
+            Usually ``something.harfe``. A file that is there is replaced, all at once.
+        meta : dict, optional
+            Plain data on where the model comes from.
+        """
+        from harfe.persist import save
+
+        save(self, path, meta=meta)
+
+    def to_onnx(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        dtype: str = "float64",
+        terms: bool = False,
+    ) -> Any:
+        """Write the fitted function as an ONNX graph; see :func:`harfe.onnx_export.to_onnx`.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            File to write.
+        dtype : {"float64", "float32"}, default="float64"
+            Of input, numbers in between and outputs.
+        terms : bool, default=False
+            Also have an output ``terms``, of the shape that `eval_terms` gives.
+
+        Returns
+        -------
+        onnx.ModelProto
+            With the input ``X`` and the output ``prediction``.
+        """
+        from harfe.onnx_export import to_onnx
+
+        return to_onnx(self, path, dtype, terms)
+
+    @cached_property
+    def _pool(self) -> FeaturePool:
+        """All N features: a fit sets them, a loaded model draws them again when asked."""
+        drawn = self._pool_origin.draw(self.law_, self.n_components_, self.seed_)
+        # The kept ones are known whatever was drawn.
+        return drawn.replaced(self.support_, self.expansion_.features)
+
+    @property
+    def stop_reason_(self) -> StopReason:
+        """Why the pursuit ended; its value is advice."""
+        return StopReason[self._stop_reason]

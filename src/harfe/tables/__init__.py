@@ -1,0 +1,34 @@
+"""Tables as people have them, and models that predict from them.
+
+    model = TableModel.fit(read_table("houses.csv"), target="price")
+    model.predict(read_table("new.csv"))
+
+Files are read by `harfe.tables.files`, columns become numbers by `harfe.tables.encoder`; a
+`TableModel` keeps how, so that new tables are taken as the training table was. Frames of pandas and
+polars, tables of pyarrow and dictionaries of columns do as well as files.
+"""
+
+from __future__ import annotations
+
+from harfe.tables.checks import places_of
+from harfe.tables.columns import Frame, TableError, as_frame
+from harfe.tables.encoder import InputColumn, TableEncoder
+from harfe.tables.files import open_table, read_table
+from harfe.tables.model import TableModel, name_inputs
+from harfe.tables.rows import TrainingRows, fingerprint, training_rows
+
+__all__ = [
+    "Frame",
+    "InputColumn",
+    "TableEncoder",
+    "TableError",
+    "TableModel",
+    "TrainingRows",
+    "as_frame",
+    "fingerprint",
+    "name_inputs",
+    "open_table",
+    "places_of",
+    "read_table",
+    "training_rows",
+]

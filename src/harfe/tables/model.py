@@ -1,0 +1,192 @@
+"""Models that predict from tables: an encoder, and an estimator fitted to what it makes of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harfe.tables.columns import as_frame
+from harfe.tables.encoder import TableEncoder
+from harfe.tables.rows import fingerprint, training_rows
+
+if TYPE_CHECKING:
+    from harfe.explain import Explanation
+    from harfe.local import LocalExplanation
+    from harfe.partial import PartialDependence
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """A fitted estimator that predicts from tables like the one it was fitted on.
+
+    Attributes that end with an underscore, such as ``expansion_`` and ``feature_importances_``, are
+    those of the estimator.
+
+    Attributes
+    ----------
+    encoder : TableEncoder
+    model : HARFERegressor or HARFERegressorCV
+        Fitted to what the encoder makes of a table.
+    meta : mapping
+        What else is known, for JSON: name of the file, held-out error, and so on.
+
+    Examples
+    --------
+    >>> from harfe import HARFERegressor
+    >>> from harfe.tables import TableModel
+    >>> table = {"size": [1, 2, 3, 4], "color": ["red", "blue", "red", "blue"], "y": [1, 3, 3, 5]}
+    >>> model = TableModel.fit(table, "y", HARFERegressor(20, 4, random_state=0))
+    >>> model.encoder.columns_out
+    ('size', 'color=red')
+    >>> len(model.predict({"size": [2.5], "color": ["red"]}))
+    1
+    """
+
+    encoder: TableEncoder
+    model: Any
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def fit(
+        cls,
+        table: Any,
+        target: str,
+        estimator: Any = None,
+        *,
+        drop: Sequence[str] = (),
+        categories: Sequence[str] = (),
+        missing: str = "error",
+        na: Sequence[str] = (),
+        weight: str | None = None,
+    ) -> TableModel:
+        """Learn how the table is encoded, and fit a model to it.
+
+        Parameters
+        ----------
+        table : mapping of columns, frame of pandas or polars, table of pyarrow, or read_table(...)
+        target : str
+            Column to predict.
+        estimator : HARFERegressor or HARFERegressorCV, default=None
+            Fitted in place; None for HARFERegressorCV().
+        drop, categories, missing, na
+            As in :meth:`TableEncoder.learn`.
+        weight : str, default=None
+            Column that says how often each row counts.
+
+        Returns
+        -------
+        TableModel
+        """
+        frame = as_frame(table)
+        dropped = [*([drop] if isinstance(drop, str) else drop), *([weight] if weight else [])]
+        encoder = TableEncoder.learn(frame, target, dropped, categories, missing, na)
+        rows = training_rows(encoder, frame, weight)
+        if estimator is None:
+            from harfe.selection import HARFERegressorCV
+
+            estimator = HARFERegressorCV()
+        estimator.fit(rows.X, rows.y, sample_weight=rows.weights)
+        meta = {"target": encoder.target, "rows": len(rows.y), "fingerprint": fingerprint(frame)}
+        return cls(encoder, name_inputs(estimator, encoder.columns_out), meta)
+
+    def predict(
+        self,
+        table: Any,
+        return_std: bool = False,
+        interval: float | None = None,
+        missing: str | None = None,
+    ) -> Any:
+        """Predict every row of a table; columns that the model does not know are not looked at.
+
+        Parameters
+        ----------
+        table : mapping of columns, frame of pandas or polars, table of pyarrow, or array
+        return_std, interval
+            As for the estimator.
+        missing : {"error", "drop", "median"}, default=None
+            Other than for training; with "drop" rows with missing values have NaN.
+
+        Returns
+        -------
+        prediction : array of shape (rows,)
+        std, or lower and upper : arrays like `prediction`
+            Only with `return_std`, or with `interval`.
+        """
+        return self.predict_encoded(self.encoder.encode(table, missing), return_std, interval)
+
+    def predict_encoded(
+        self, X: NDArray[np.float64], return_std: bool = False, interval: float | None = None
+    ) -> Any:
+        """Predict rows that the encoder has made; NaN for those that hold NaN."""
+        whole: NDArray[np.bool_] = np.asarray(~np.isnan(X).any(axis=1))
+        if whole.all() and len(X):
+            return self.model.predict(X, return_std=return_std, interval=interval)
+        # A row of zeros where there is none: its shape is that of an answer.
+        known = X[whole] if whole.any() else np.zeros((1, X.shape[1]))
+        answers = self.model.predict(known, return_std=return_std, interval=interval)
+        parts = answers if isinstance(answers, tuple) else (answers,)
+        filled = tuple(_spread(part, whole) for part in parts)
+        return filled if isinstance(answers, tuple) else filled[0]
+
+    def score(self, table: Any) -> float:
+        """R² of the prediction on a table that holds the target."""
+        rows = training_rows(self.encoder, table)
+        return float(self.model.score(rows.X, rows.y))
+
+    def explain(self, table: Any = None, **settings: Any) -> Explanation:
+        """Tell which inputs and interactions matter; see the estimator's method."""
+        X = None if table is None else self._complete(table)
+        explanation: Explanation = self.model.explain(X, **settings)
+        return explanation
+
+    def explain_local(self, table: Any, **settings: Any) -> LocalExplanation:
+        """Tell what each input adds to the prediction of each row; see the estimator's method."""
+        X = self.encoder.encode(table)
+        local: LocalExplanation = self.model.explain_local(X, **settings)
+        return local
+
+    def partial_dependence(self, features: Any, table: Any = None, **s: Any) -> PartialDependence:
+        """Mean prediction with some inputs set to a grid; see the estimator's method."""
+        X = None if table is None else self._complete(table)
+        dependence: PartialDependence = self.model.partial_dependence(features, X, **s)
+        return dependence
+
+    def formula(self, precision: int = 3, kind: str = "text", target: int = 0) -> Any:
+        """Write the fitted function down; see the estimator's method."""
+        return self.model.formula(precision, kind, target)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write encoder and model to a file, which `harfe.load` reads."""
+        from harfe.persist import save
+
+        save(self.model, path, encoder=self.encoder.to_dict(), meta=dict(self.meta))
+
+    def _complete(self, table: Any) -> NDArray[np.float64]:
+        X = self.encoder.encode(table)
+        return np.ascontiguousarray(X[~np.isnan(X).any(axis=1)])
+
+    def __getattr__(self, name: str) -> Any:
+        # Copies and pickles ask before there is a model.
+        if name.endswith("_") and not name.startswith("_") and "model" in self.__dict__:
+            return getattr(self.model, name)
+        raise AttributeError(f"'TableModel' object has no attribute {name!r}")
+
+
+def _spread(values: NDArray[Any], whole: NDArray[np.bool_]) -> NDArray[Any]:
+    out = np.full((len(whole), *values.shape[1:]), np.nan, dtype=values.dtype)
+    out[whole] = values[: np.count_nonzero(whole)]
+    return out
+
+
+def name_inputs(model: Any, names: Sequence[str]) -> Any:
+    """Give the inputs of a model that was fitted to an array their names; returns the model."""
+    names = tuple(names)
+    model.expansion_ = replace(model.expansion_, columns=names)
+    if getattr(model, "learned_law_", None) is not None:
+        model.learned_law_ = replace(model.learned_law_, columns=names)
+    return model

@@ -1,0 +1,85 @@
+"""Rows of a table as a fit takes them, and the fingerprint of a table."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harfe.tables.checks import finite_numbers
+from harfe.tables.columns import TableError, as_frame, place_of
+from harfe.tables.encoder import TableEncoder
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Rows of a table as a fit takes them.
+
+    Attributes
+    ----------
+    X, y : arrays
+    weights : array of shape (rows,) or None
+    kept : int array
+        Their places in the table: rows with missing values may be left out.
+    """
+
+    X: NDArray[np.float64]
+    y: NDArray[np.float64]
+    weights: NDArray[np.float64] | None
+    kept: NDArray[np.intp]
+
+
+def training_rows(encoder: TableEncoder, table: Any, weight: str | None = None) -> TrainingRows:
+    """Inputs and targets of the rows that have all that is needed.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        With a target.
+    table : table
+    weight : str, default=None
+        Column that says how often each row counts.
+
+    Raises
+    ------
+    TableError
+        If fewer than two rows are left.
+    """
+    frame = as_frame(table)
+    X, y = encoder.encode(frame), encoder.targets(frame)
+    good = np.isfinite(y) & np.all(np.isfinite(X), axis=1)
+    weights = None
+    if weight is not None:
+        place = place_of(weight, frame.names, frame.source, "weight")
+        weights = finite_numbers(frame, frame.names[place], frame.columns[place], encoder.na)
+        wrong = ~(weights >= 0)
+        if wrong.any():
+            raise TableError(
+                f"column {frame.names[place]!r} says how often a row counts, but is negative or "
+                f"missing in {frame.where(int(np.argmax(wrong)))}: write a number of at least 0"
+            )
+        weights = weights[good]
+    kept = np.flatnonzero(good)
+    if len(kept) < 2:
+        raise TableError(
+            f"{frame.source} has {len(kept)} rows with all that is needed: a fit takes at least 2, "
+            "and some dozens to learn anything"
+        )
+    return TrainingRows(np.ascontiguousarray(X[good]), y[good], weights, kept)
+
+
+def fingerprint(table: Any) -> str:
+    """SHA-256 of names and values: the same for the same table in another kind of file."""
+    frame = as_frame(table)
+    digest = hashlib.sha256()
+    for name, column in zip(frame.names, frame.columns, strict=True):
+        digest.update(f"{len(name)}:{name}".encode())
+        if isinstance(column, tuple):
+            digest.update("\0".join(column).encode())
+        else:
+            # One NaN and one zero, whatever their bits.
+            digest.update(np.where(np.isnan(column), np.nan, column + 0.0).tobytes())
+    return digest.hexdigest()
