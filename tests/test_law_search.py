@@ -193,7 +193,8 @@ def test_more_terms_than_rows_are_matched_but_not_fitted_to_data(xy):
 
 
 @pytest.mark.usefixtures("two_laws")
-def test_training_starts_from_no_more_than_128_features(xy):
+def test_training_starts_from_a_limited_number_of_features(xy, monkeypatch):
+    monkeypatch.setattr("harfe.sparse_models._MOST_REFINED", 100)
     model = HARFERegressorCV(**{**SMALL, "n_nonzero_coefs": [6, 150], "cv": 2}).fit(*xy)
     run = np.isfinite(model.mse_path_).all(axis=-1)
     assert run[1:, :, 0].tolist() == [[True, True], [True, False]]
