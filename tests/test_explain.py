@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from harfe import Explanation, HARFERegressor, InputLaw
+from harfe import Explanation, HARFERegressor, HARFERegressorCV, InputLaw
 from harfe.anova import anova
 from harfe.datasets import load_real, make_function
 from harfe.expansion import Expansion
@@ -516,3 +516,15 @@ def test_a_fit_of_three_rows_asks_for_them():
     assert np.isinf(explanation.variance_ratio)
     assert explanation.to_dict()["variance_ratio"] is None
     assert model.explain(X).sobol["total"].tolist() == pytest.approx([1.0])
+
+
+def test_a_learned_law_is_part_of_the_explanation():
+    data = make_function("friedman1", 80, random_state=0)
+    model = HARFERegressorCV(300, n_nonzero_coefs=[5, 10], alphas=[1e-3], cv=2, random_state=0)
+    told = model.fit(data.X, data.y).explain().variables
+    np.testing.assert_allclose(told["learned_usage"], model.law_.usage(), rtol=1e-12)
+    used = model.law_.usage() > 0
+    assert np.isfinite(told["learned_scale"][used]).all()
+    assert np.all(told["learned_scale"][used] > 0)
+    grid = HARFERegressor(random_state=0).fit(data.X, data.y).explain().variables
+    assert np.isnan(grid["learned_usage"]).all()

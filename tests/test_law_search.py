@@ -930,7 +930,9 @@ def test_verbose_tells_of_laws_then_of_models(xy, capsys, monkeypatch):
     assert [line.partition(" folds")[0] for line in lines] == [
         f"harfe: {done} of 15" for done in range(1, 16)
     ]
-    assert "law additive" in lines[0]
+    assert "(law additive)" in lines[0]
+    assert lines[0].endswith(", now law pairs")
+    assert lines[11].endswith(", now few terms")
     assert lines[-1].endswith("0 s left")
     assert f"{model.fit_}, " in lines[-1]
     assert " terms" in lines[-1]

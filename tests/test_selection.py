@@ -870,7 +870,7 @@ def test_verbose_tells_on_standard_error(friedman, capsys, monkeypatch):
     assert [line.partition(" folds")[0] for line in lines] == [
         f"harfe: {done} of 6" for done in range(1, 7)
     ]
-    assert "300 s left" in lines[0]
+    assert "300 s left, now order" in lines[0]
     assert lines[-1].endswith("0 s left")
     assert f"order {model.order_}, scale {model.scale_:.3g}" in lines[-1]
     assert f"best MSE {-model.best_score_:.4g}" in lines[-1]
@@ -886,8 +886,8 @@ def test_verbose_rewrites_a_line_on_a_terminal_and_ends_it(friedman, monkeypatch
     assert shown.count("\n") == 1
     assert shown.endswith("\n")
     lines = [line.strip() for line in shown.split("\r")]
-    assert "harfe: 6 of 6 folds [##########] 0 s left" in lines[-3]
-    assert "harfe: 6 of 6 folds [##########] fitting all rows ..., best MSE" in lines[-2]
+    assert "harfe: 6 of 6 folds [######] 0 s left" in lines[-3]
+    assert "harfe: 6 of 6 folds [######] fitting all rows ..., best MSE" in lines[-2]
     assert lines[-1].startswith("harfe: 6 of 6 folds, best MSE")
 
 

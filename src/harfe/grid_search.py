@@ -57,8 +57,16 @@ class GridSearch:
         """Best mean score and whose it is."""
         scores = {p: np.nanmax(self.race.mean_scores(p)) for p in {p for p, _ in self.race.errors}}
         best = max(scores, key=lambda p: scores[p])
-        order, scale = self.pools[best]
-        return float(scores[best]), f"order {order}, scale {scale:.3g}"
+        return float(scores[best]), self._label(best)
+
+    @property
+    def trying(self) -> str:
+        """What is run next, for whoever waits."""
+        return "; ".join(self._label(p) for p in dict.fromkeys(self.race.coming)) or "the best"
+
+    def _label(self, p: int) -> str:
+        order, scale = self.pools[p]
+        return f"order {order}, scale {scale:.3g}"
 
     def table(self) -> NDArray[np.float64]:
         """Errors and scores, shape (2, pools, sizes, alphas, folds)."""

@@ -80,6 +80,8 @@ class LawSearch:
         (candidate, fold) -> (error, score) of the reference on the held-out rows.
     tables : dict
         Fold -> what `sparse_on_fold` returned.
+    trying : str
+        What is run next, for whoever waits.
     """
 
     recipe: Recipe
@@ -94,6 +96,7 @@ class LawSearch:
     tables: dict[int, tuple[NDArray[np.float64], dict[tuple[str, int], Matched]]] = field(
         default_factory=dict
     )
+    trying: str = "laws"
     _finished: dict[bytes, Any] = field(default_factory=dict)
     _final: LawFit | None = None
     _weights: dict[int, float] | None = None
@@ -166,8 +169,11 @@ class LawSearch:
             for start in range(0, len(tasks), workers):
                 if clock.stopped and self.laws:
                     return
-                self._fit_laws(tasks[start : start + workers], workers)
-                clock.count(len(tasks[start : start + workers]))
+                chunk, coming = tasks[start : start + workers], tasks[start + workers :][:workers]
+                self._fit_laws(chunk, workers)
+                names = dict.fromkeys(self.priors[k].name for k, _ in coming)
+                self.trying = f"law {', '.join(names)}" if names else "few terms"
+                clock.count(len(chunk))
 
     def _fit_laws(self, tasks: list[tuple[int, int]], workers: int) -> None:
         calls = {

@@ -13,7 +13,7 @@ from harfe._compat import FitProgress
 
 # Seconds between two messages: a line that is rewritten, or lines of a log.
 _PAUSE_TERMINAL, _PAUSE_LOG = 0.3, 10.0
-_WIDTH, _BAR = 79, 10
+_WIDTH, _BAR = 79, 6
 
 
 class SearchProgress:
@@ -44,11 +44,13 @@ class SearchProgress:
         pause = _PAUSE_TERMINAL if terminal else _PAUSE_LOG
         if self._verbose and (done == planned or now - self._told > pause):
             self._told = now
-            left = (now - self._started) / done * (planned - done)
+            left = f"{(now - self._started) / done * (planned - done):.0f} s left"
+            if done < planned:
+                left += f", now {self._search.trying}"
             if terminal:
-                _rewrite(f"{self._count} {_bar(done / planned)} {left:.0f} s left, {self._best()}")
+                _rewrite(f"{self._count} {_bar(done / planned)} {left}, {self._best()}")
             else:
-                sys.stderr.write(f"{self._count}, {self._best()}, {left:.0f} s left\n")
+                sys.stderr.write(f"{self._count}, {self._best()}, {left}\n")
                 sys.stderr.flush()
         return self._progress.end_round(None)
 

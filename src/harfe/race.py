@@ -103,6 +103,8 @@ class Race:
         One for each pool.
     errors : dict
         (pool, fold) -> what `errors_on_fold` returned.
+    coming : list of int
+        Pools that are run next.
     """
 
     recipes: Sequence[Recipe]
@@ -113,6 +115,7 @@ class Race:
     n_first: int
     scoring: Scoring | None = None
     errors: dict[tuple[int, int], NDArray[np.float64]] = field(default_factory=dict)
+    coming: list[int] = field(default_factory=list)
 
     def run(
         self,
@@ -137,6 +140,7 @@ class Race:
                     return False
                 chunk = tasks[start : start + workers]
                 self._run_chunk(chunk, workers)
+                self.coming = [p for p, _ in tasks[start + workers :][:workers]]
                 done += len(chunk)
                 left = len(tasks) - start - len(chunk) + later
                 if after_task(done, done + left):
