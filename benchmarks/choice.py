@@ -1,0 +1,106 @@
+"""What the rules of the choice under a learned law are worth (decision 24).
+
+    python benchmarks/choice.py [--splits 2] [--jobs 2] [--only friedman2 housing ...]
+
+For every problem and split of `benchmarks/law.py` the search runs once; then several rules choose
+from its table, each choice is fitted to all rows, and judged on rows that nothing has seen (without
+noise for the Friedman functions; parts of the paper's training rows for the real data). Printed is
+the geometric mean of error / error of the dense reference, over the splits of each problem.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+
+import numpy as np
+from joblib import Parallel, delayed
+from law import ALPHAS, FUNCTIONS, REAL, N, load
+
+from harfe.candidates import candidate_sizes
+from harfe.choosing import Choice, fewest_terms
+from harfe.folds import make_folds
+from harfe.law import FeatureLaw
+from harfe.law_search import LawSearch
+from harfe.learning import CANDIDATES
+from harfe.machine import one_blas_thread
+from harfe.race import Data
+from harfe.recipe import Recipe
+from harfe.sparse_models import KINDS, SparseSettings
+
+_EQUAL = 0.005
+
+
+def by_error(search: LawSearch, kinds: tuple[str, ...] = KINDS) -> Choice:
+    """The fewest terms within 0.5 % of the lowest held-out error, of some kinds."""
+    scores = search.table()[1][..., sorted(search.tables)]
+    left_out = [k for k, kind in enumerate(search.settings.kinds) if kind not in kinds]
+    merit = scores.copy()
+    merit[left_out] = np.nan
+    return fewest_terms(scores, merit, search.settings.sizes, _EQUAL)
+
+
+RULES: dict[str, Callable[[LawSearch], Choice]] = {
+    "as it is": lambda search: search.choose("best"),
+    "held-out error alone": by_error,
+    "never on the data": lambda search: by_error(search, KINDS[1:]),
+    "always on the data": lambda search: by_error(search, KINDS[:1]),
+    "weights as drawn": lambda search: by_error(search, KINDS[1:2]),
+}
+
+
+def one(name: str, split: int) -> dict[str, float]:
+    """Error of what every rule chooses, over the reference's."""
+    X, y, X_new, y_new = load(name, split)
+    recipe = Recipe(
+        law=FeatureLaw(X.shape[1], (1,)),
+        seed=split,
+        n_components=N,
+        n_nonzero_coefs=1,
+        alpha=0.0,
+        columns=tuple(f"x{j}" for j in range(X.shape[1])),
+        memory_budget=2e9,
+        init="graded",
+        input_clip=5.0,
+    )
+    settings = SparseSettings(KINDS, tuple(candidate_sizes(20, N, N)), ALPHAS)
+    data = Data(X, y[:, None], np.ones(len(X)))
+    folds = make_folds("cv", 5, X, y, split)
+    search = LawSearch(recipe, list(CANDIDATES.values()), settings, data, folds)
+    search.run(1, np.inf, lambda done, planned: False)
+
+    def error(prediction: np.ndarray) -> float:
+        return float(np.mean((prediction[:, 0] - y_new) ** 2))
+
+    dense = error(search.fit_best_law().predict(X_new))
+    ratios, seen = {}, {}
+    for label, rule in RULES.items():
+        choice = rule(search)
+        if choice not in seen:
+            with one_blas_thread():
+                seen[choice] = error(search.fit(choice)[0].expansion.predict(X_new))
+        ratios[label] = seen[choice] / dense
+    return ratios
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--splits", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", nargs="*")
+    given = parser.parse_args()
+    names = given.only or [*FUNCTIONS, *(REAL if os.environ.get("HARFE_DATA") else ())]
+    calls = [(name, split) for name in names for split in range(given.splits)]
+    results = Parallel(n_jobs=given.jobs, verbose=5)(delayed(one)(*call) for call in calls)
+    print("| problem | " + " | ".join(RULES) + " |")
+    print("|---" * (len(RULES) + 1) + "|")
+    for name in names:
+        own = [r for (n, _), r in zip(calls, results, strict=True) if n == name]
+        means = [np.exp(np.mean([np.log(r[label]) for r in own])) for label in RULES]
+        print(f"| {name} | " + " | ".join(f"{mean:.3g}" for mean in means) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
