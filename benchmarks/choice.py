@@ -16,17 +16,15 @@ from collections.abc import Callable
 
 import numpy as np
 from joblib import Parallel, delayed
-from law import ALPHAS, FUNCTIONS, REAL, N, load
+from law import ALPHAS, FUNCTIONS, REAL, N, load, recipe_for
 
 from harfe.candidates import candidate_sizes
 from harfe.choosing import Choice, fewest_terms
 from harfe.folds import make_folds
-from harfe.law import FeatureLaw
 from harfe.law_search import LawSearch
 from harfe.learning import CANDIDATES
 from harfe.machine import one_blas_thread
 from harfe.race import Data
-from harfe.recipe import Recipe
 from harfe.sparse_models import KINDS, SparseSettings
 
 _EQUAL = 0.005
@@ -53,21 +51,10 @@ RULES: dict[str, Callable[[LawSearch], Choice]] = {
 def one(name: str, split: int) -> dict[str, float]:
     """Error of what every rule chooses, over the reference's."""
     X, y, X_new, y_new = load(name, split)
-    recipe = Recipe(
-        law=FeatureLaw(X.shape[1], (1,)),
-        seed=split,
-        n_components=N,
-        n_nonzero_coefs=1,
-        alpha=0.0,
-        columns=tuple(f"x{j}" for j in range(X.shape[1])),
-        memory_budget=2e9,
-        init="graded",
-        input_clip=5.0,
-    )
     settings = SparseSettings(KINDS, tuple(candidate_sizes(20, N, N)), ALPHAS)
     data = Data(X, y[:, None], np.ones(len(X)))
     folds = make_folds("cv", 5, X, y, split)
-    search = LawSearch(recipe, list(CANDIDATES.values()), settings, data, folds)
+    search = LawSearch(recipe_for(X, split), list(CANDIDATES.values()), settings, data, folds)
     search.run(1, np.inf, lambda done, planned: False)
 
     def error(prediction: np.ndarray) -> float:

@@ -69,6 +69,21 @@ def load(name: str, split: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     return X[:cut], y[:cut], X[cut:], y[cut:]
 
 
+def recipe_for(X: np.ndarray, seed: int) -> Recipe:
+    """The settings of HARFERegressorCV; law, size and ridge weight are placeholders."""
+    return Recipe(
+        law=FeatureLaw(X.shape[1], (1,)),
+        seed=seed,
+        n_components=N,
+        n_nonzero_coefs=1,
+        alpha=0.0,
+        columns=tuple(f"x{j}" for j in range(X.shape[1])),
+        memory_budget=2e9,
+        init="graded",
+        input_clip=5.0,
+    )
+
+
 def with_tempering(law: FeatureLaw | MixedLaw, share: float) -> FeatureLaw | MixedLaw:
     """The law with another share of tempered features."""
     if isinstance(law, MixedLaw):
@@ -97,16 +112,7 @@ def one(name: str, split: int) -> dict[str, float]:
         np.vstack([X, X_new]), np.concatenate([y, y_new])[:, None], np.ones(len(X) + len(X_new))
     )
     train = Data(X, y[:, None], np.ones(len(X)))
-    recipe = Recipe(
-        law=FeatureLaw(X.shape[1], (1,)),
-        seed=split,
-        n_components=N,
-        n_nonzero_coefs=1,
-        alpha=0.0,
-        columns=tuple(f"x{j}" for j in range(X.shape[1])),
-        memory_budget=2e9,
-        input_clip=5.0,
-    )
+    recipe = recipe_for(X, split)
     folds = make_folds("cv", 5, X, y, split)
     search = LawSearch(recipe, list(CANDIDATES.values()), SparseSettings((), (), ()), train, folds)
     search.race_laws(1, Clock(1, np.inf, lambda done, planned: False))

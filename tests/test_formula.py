@@ -96,7 +96,10 @@ def test_sympy_evaluates_to_predict(case):
 @pytest.mark.parametrize("case", [*CASES, EQUAL_NAMES], ids=str)
 def test_latex_can_be_drawn(case):
     text = formula(make(**case), "latex")
-    MathTextParser("path").parse(f"${text}$")
+    # What cannot be parsed raises; what is parsed has glyphs that take room.
+    drawn = MathTextParser("path").parse(f"${text}$")
+    assert drawn.glyphs
+    assert drawn.width > 0
 
 
 def test_every_target_has_its_formula():
