@@ -139,13 +139,7 @@ class ExpansionRegressor(  # type: ignore[override]  # _pool can be set: see `Sa
         """
         if np.asarray(y).dtype.kind != "c":
             return super().score(X, y, sample_weight)
-        prediction = self.predict(X)
-        y = check_targets(y, len(prediction))
-        w = check_weights(sample_weight, prediction.reshape(len(y), -1))
-        error = w @ np.abs((y - prediction).reshape(len(y), -1)) ** 2
-        y = y.reshape(len(y), -1)
-        spread = w @ np.abs(y - w @ y / w.sum()) ** 2
-        return float(np.mean(1 - error / spread))
+        return complex_r2(y, self.predict(X), sample_weight)
 
     @property
     def coef_(self) -> NDArray[Any]:
@@ -170,3 +164,13 @@ class ExpansionRegressor(  # type: ignore[override]  # _pool can be set: see `Sa
     def bias_(self) -> NDArray[np.float64]:
         """The paper's b of all N features, in the user's units."""
         return self._pool.phases
+
+
+def complex_r2(y: Any, prediction: NDArray[Any], sample_weight: Any = None) -> float:
+    """1 - Σ w|y - f|² / Σ w|y - ȳ|², the mean over targets."""
+    y = check_targets(y, len(prediction))
+    w = check_weights(sample_weight, prediction.reshape(len(y), -1))
+    error = w @ np.abs((y - prediction).reshape(len(y), -1)) ** 2
+    y = y.reshape(len(y), -1)
+    spread = w @ np.abs(y - w @ y / w.sum()) ** 2
+    return float(np.mean(1 - error / spread))

@@ -27,12 +27,14 @@ class SearchProgress:
         y: NDArray[Any],
         sample_weight: Any,
         verbose: bool,
+        name: str = "harfe",
     ) -> None:
         planned = max(search.planned, 1)
         self._progress = FitProgress(estimator, X, y, sample_weight, max_rounds=planned)
         self._verbose = verbose
         self._search = search
-        self._is_error = estimator.scoring is None
+        self._name = name
+        self._is_error = getattr(estimator, "scoring", None) is None
         self._started = self._told = time.monotonic()
         self._count = ""
 
@@ -40,7 +42,7 @@ class SearchProgress:
         """Tell of a finished task; true if a callback asks to stop."""
         now = time.monotonic()
         terminal = sys.stderr.isatty()
-        self._count = f"harfe: {done} of {planned} folds"
+        self._count = f"{self._name}: {done} of {planned} folds"
         pause = _PAUSE_TERMINAL if terminal else _PAUSE_LOG
         if self._verbose and (done == planned or now - self._told > pause):
             self._told = now

@@ -1,0 +1,153 @@
+"""What all rivals share: checks, units of the target, folds, choice, progress, prediction."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import check_is_fitted
+
+from harfe._compat import CallbackSupportMixin, with_callbacks
+from harfe.checks import check_inputs, check_targets
+from harfe.features import seed_of
+from harfe.folds import make_folds
+from harfe.machine import one_blas_thread
+from harfe.problem import Targets
+from harfe.progress import SearchProgress
+from harfe.rivals._search import Family, Function, Search
+from harfe.units import varies
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The function that is left where nothing can be learned."""
+
+    value: Any
+
+    def predict(self, X: NDArray[np.float64]) -> NDArray[Any]:
+        """The same value for every row."""
+        return np.full(len(X), self.value)
+
+
+class Rival(CallbackSupportMixin, RegressorMixin, BaseEstimator):
+    """A regressor that chooses its settings by cross-validation; a rival writes `_families`.
+
+    Every rival has the parameters `cv`, `verbose` and `random_state`. After the fit there are
+    `best_params_` (and each as an attribute with an underscore), `cv_results_`, `n_terms_` and
+    `function_`, the fitted function of standardised targets.
+    """
+
+    #: Whether targets may be complex.
+    takes_complex = False
+    #: Whether the method sees targets with mean 0 and variance 1, as most settings assume.
+    standardises_target = True
+
+    function_: Function
+
+    @abstractmethod
+    def _families(self, X: NDArray[np.float64], y: NDArray[Any], seed: int) -> list[Family]:
+        """Settings to choose from, every argument checked; `X` has an input that varies."""
+
+    def _enough(self, errors: Sequence[float]) -> bool:
+        """Whether families after those with these errors need not be tried."""
+        return False
+
+    @abstractmethod
+    def _count_terms(self) -> int:
+        """Size of the fitted model: coefficients that are not zero."""
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any) -> Any:
+        """Choose the settings that are "auto" by cross-validation, then fit all rows.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            NumPy array, or pandas or polars frame with column names.
+        y : array of shape (n_samples,)
+
+        Returns
+        -------
+        self
+        """
+        X = check_inputs(self, X, reset=True, min_rows=2)
+        y = check_targets(y, len(X))
+        if y.dtype.kind == "c" and not self.takes_complex:
+            raise ValueError(
+                f"y is complex, which {type(self).__name__} cannot fit; fit y.real and y.imag one "
+                "by one, or use HARFERegressor or SRFERegressor"
+            )
+        y = _one_target(self, y)
+        seed = seed_of(self.random_state)
+        with one_blas_thread():
+            families = self._families(X, self._pose_target(y), seed)
+            if np.any(y != y[0]) and varies(X, np.ones(len(X))):
+                search = self._search(families, X, y, seed)
+                self.best_params_, self.function_ = search.choose()
+                self.cv_results_ = search.results()
+            else:
+                self.best_params_, self.cv_results_ = dict(families[0].settings[0]), None
+                self.function_ = Constant(self._pose_target(y).mean())
+        for name, value in self.best_params_.items():
+            setattr(self, f"{name}_", value)
+        constant = isinstance(self.function_, Constant)
+        self.n_terms_ = 1 if constant else self._count_terms()
+        return self
+
+    def _search(
+        self, families: list[Family], X: NDArray[np.float64], y: NDArray[Any], seed: int
+    ) -> Search:
+        target = self._pose_target(y)
+        if sum(len(family.settings) for family in families) == 1:
+            return Search(families, [], X, target)
+        folds = make_folds("cv", self.cv, X, y, seed)
+        search = Search(families, folds, X, target, self._enough)
+        monitor = SearchProgress(self, search, X, y, None, self.verbose, type(self).__name__)
+        search.run(monitor.after_task)
+        monitor.after_search()
+        monitor.close()
+        return search
+
+    def _pose_target(self, y: NDArray[Any]) -> NDArray[Any]:
+        """`y` as the method sees it; remembers the way back."""
+        if not self.standardises_target:
+            self._centre, self._unit = 0.0, 1.0
+            return y
+        posed = Targets.of(y[:, None], np.ones(len(y)), True)
+        values = posed.values[:, 0]
+        spread = float(np.sqrt(np.mean(np.abs(values) ** 2))) or 1.0
+        self._centre, self._unit = posed.centre[0], posed.unit[0] * spread
+        return values / spread
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Evaluate the fitted function.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        check_is_fitted(self, "function_")
+        X = check_inputs(self, X, reset=False)
+        values: NDArray[Any] = self.function_.predict(X) * self._unit + self._centre
+        return values
+
+
+def _one_target(estimator: Any, y: NDArray[Any]) -> NDArray[Any]:
+    if y.ndim == 2 and y.shape[1] > 1:
+        raise ValueError(
+            f"y has {y.shape[1]} columns, but {type(estimator).__name__} fits one target; fit one "
+            "column after the other, e.g. with sklearn.multioutput.MultiOutputRegressor"
+        )
+    # scikit-learn's function warns of a column, and refuses complex numbers.
+    values: NDArray[Any] = y.ravel() if y.dtype.kind == "c" else column_or_1d(y, warn=True)
+    return values

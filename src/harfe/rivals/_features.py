@@ -1,0 +1,176 @@
+"""What rivals on random features share: the same sparse features as harfe's, posed alike."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harfe.arguments import check_choice
+from harfe.estimator import pool_size
+from harfe.expansion import Expansion
+from harfe.features import law_of
+from harfe.fitted import complex_r2
+from harfe.homes import COLUMN_SCALES
+from harfe.machine import memory_bytes
+from harfe.pool import FeaturePool
+from harfe.problem import Problem
+from harfe.recipe import Posed, Recipe
+from harfe.rivals._base import Rival
+from harfe.rivals._search import Family, Fits, brief
+from harfe.rivals._settings import counts, numbers
+from harfe.units import INPUT_SCALES
+
+#: Coefficients c, one target a column, of the features S of the scaled problem.
+Sparse = tuple[NDArray[np.intp], NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class ExpansionFunction:
+    """An expansion of one target as a function."""
+
+    expansion: Expansion
+
+    def predict(self, X: NDArray[np.float64]) -> NDArray[Any]:
+        """Values at the rows of X."""
+        return self.expansion.predict(X)[:, 0]
+
+
+class FeatureRival(Rival):
+    """A rival on the features φ(<x, w_j> + b_j) of harfe; it writes `_path` and `_knobs`.
+
+    Every such rival has the parameters `n_components`, `order`, `scale`, `activation`, `weights`,
+    `bias`, `fit_intercept`, `input_scale`, `column_scale` and `memory_budget`.
+    """
+
+    takes_complex = True
+    standardises_target = False  # the problem has units of its own
+
+    #: Candidates of "auto".
+    orders: Sequence[int] = (2, 1, 3)
+    scales: Sequence[float] = (0.5, 1.0, 2.0)
+
+    # The law of the features asks for these.
+    interaction_cst = None
+    variable_weights = None
+
+    function_: ExpansionFunction
+
+    @abstractmethod
+    def _knobs(self, m: int, N: int) -> list[dict[str, Any]]:
+        """Settings along a path of fits on one pool of N features and m rows."""
+
+    @abstractmethod
+    def _path(self, problem: Problem, knobs: Sequence[dict[str, Any]]) -> list[Sparse]:
+        """The fit of every setting."""
+
+    def _largest_system(self, m: int, N: int) -> int:
+        """Features in the largest system that will be solved, for the check of memory."""
+        return min(m, N)
+
+    def _families(self, X: NDArray[np.float64], y: NDArray[Any], seed: int) -> list[Family]:
+        check_choice("input_scale", self.input_scale, INPUT_SCALES)
+        check_choice("column_scale", self.column_scale, COLUMN_SCALES)
+        m, d = X.shape
+        N = pool_size(self.n_components, max(m, d))
+        knobs = self._knobs(m, N)
+        families = []
+        for order in counts("order", self.order, self.orders, most=d, of="inputs"):
+            for scale in numbers("scale", self.scale, self.scales):
+                recipe = self._recipe(order, scale, N, m, seed)
+                shared = {"order": order, "scale": scale}
+                families.append(
+                    Family(
+                        ", ".join(f"{name} {brief(value)}" for name, value in shared.items()),
+                        [{**shared, **knob} for knob in knobs],
+                        lambda recipe=recipe: self._fits(recipe, X, y, knobs),  # type: ignore[misc]
+                    )
+                )
+        return families
+
+    def _fits(
+        self, recipe: Recipe, X: NDArray[np.float64], y: NDArray[Any], knobs: list[dict[str, Any]]
+    ) -> Fits:
+        return FeatureFits(self, recipe, recipe.draw(), X, y, knobs)
+
+    def _recipe(self, order: int, scale: float, N: int, m: int, seed: int) -> Recipe:
+        names = getattr(self, "feature_names_in_", None)
+        columns = [f"x{j}" for j in range(self.n_features_in_)] if names is None else names
+        return Recipe(
+            law=law_of(self, self.n_features_in_, order=order, scale=scale),
+            seed=seed,
+            n_components=N,
+            n_nonzero_coefs=self._largest_system(m, N),
+            alpha=0.0,
+            columns=tuple(str(name) for name in columns),
+            memory_budget=memory_bytes(self.memory_budget),
+            fit_intercept=self.fit_intercept,
+            input_scale=self.input_scale,
+            column_scale=self.column_scale,
+        )
+
+    def _count_terms(self) -> int:
+        return int(np.count_nonzero(self.expansion_.coef))
+
+    @property
+    def expansion_(self) -> Expansion:
+        """The fitted function as a value: the features that are kept, in the user's units."""
+        return self.function_.expansion
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R² of the prediction; for complex y 1 - Σ w|y - f|² / Σ w|y - ȳ|².
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+        """
+        if np.asarray(y).dtype.kind == "c":
+            return complex_r2(y, self.predict(X), sample_weight)
+        return float(super().score(X, y, sample_weight))
+
+
+@dataclass(frozen=True)
+class FeatureFits:
+    """Fits on one pool: the problem is posed anew for the rows of every fold."""
+
+    rival: FeatureRival
+    recipe: Recipe
+    pool: FeaturePool
+    X: NDArray[np.float64]
+    y: NDArray[Any]
+    knobs: list[dict[str, Any]]
+
+    def held_out(self, train: NDArray[np.intp], out: NDArray[np.intp]) -> NDArray[Any]:
+        """Predictions of rows `out` by fits of rows `train`, (settings, rows out)."""
+        posed = self._pose(self.X[train], self.y[train])
+        fits = self.rival._path(posed.problem, self.knobs)
+        return predictions(posed, fits, self.X[out])
+
+    def fit(self, which: int) -> ExpansionFunction:
+        """The fit of all rows with one of the settings."""
+        posed = self._pose(self.X, self.y)
+        ((S, c),) = self.rival._path(posed.problem, self.knobs[which : which + 1])
+        return ExpansionFunction(posed.expansion(S, c))
+
+    def _pose(self, X: NDArray[np.float64], y: NDArray[Any]) -> Posed:
+        return self.recipe.pose(X, y, np.ones(len(y)), self.pool, graded=False)
+
+
+def predictions(posed: Posed, fits: Sequence[Sparse], X: NDArray[np.float64]) -> NDArray[Any]:
+    """Values of several fits at the rows of X, (fits, rows); each feature is computed once."""
+    used = np.unique(np.concatenate([S for S, _ in fits]))
+    full = np.zeros((len(used), len(fits)), np.result_type(*(c.dtype for _, c in fits)))
+    for place, (S, c) in enumerate(fits):
+        full[np.searchsorted(used, S), place] = c[:, 0]
+    values = posed.scaled_features(used, X) @ full
+    return np.stack([posed.to_targets(column[:, None])[:, 0] for column in values.T])

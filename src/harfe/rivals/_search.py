@@ -1,0 +1,147 @@
+"""The choice of a rival's settings: families of settings that share work, judged fold by fold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harfe.folds import Fold
+from harfe.reporting import results_of
+from harfe.units import varies
+
+
+class Function(Protocol):
+    """A fitted function of the inputs, in the user's units."""
+
+    def predict(self, X: NDArray[np.float64]) -> NDArray[Any]:
+        """Values at the rows of X."""
+
+
+class Fits(Protocol):
+    """The fits of a family, on the rows that it was prepared for."""
+
+    def held_out(self, train: NDArray[np.intp], out: NDArray[np.intp]) -> NDArray[Any]:
+        """Predictions of rows `out` by fits of rows `train`, (settings, rows out)."""
+
+    def fit(self, which: int) -> Function:
+        """The fit of all rows with one of the settings."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Settings that one piece of work serves, e.g. all ridge weights of one kernel.
+
+    Attributes
+    ----------
+    label : str
+        What they share, for people: "order 2".
+    settings : sequence of dict
+        The simplest first: equal errors choose the first.
+    prepare : callable
+        Does the shared work; called once, when the family's turn has come, and its result is
+        dropped unless it holds the best settings so far.
+    """
+
+    label: str
+    settings: Sequence[dict[str, Any]]
+    prepare: Callable[[], Fits]
+
+
+class Search:
+    """Settings with the smallest mean squared error on held-out rows.
+
+    Parameters
+    ----------
+    families : sequence of Family
+    folds : sequence of pairs of rows
+    X, y : arrays
+        The rows of `folds`.
+    enough : callable, optional
+        Given the smallest error of every family so far, whether the others can be left out.
+    """
+
+    def __init__(
+        self,
+        families: Sequence[Family],
+        folds: Sequence[Fold],
+        X: NDArray[np.float64],
+        y: NDArray[Any],
+        enough: Callable[[Sequence[float]], bool] | None = None,
+    ) -> None:
+        self._families, self._folds, self._X, self._y = families, folds, X, y
+        self._enough = enough or (lambda errors: False)
+        self._errors: list[NDArray[np.float64]] = []
+        self._best = (np.inf, 0, 0)
+        self._fits: Fits | None = None
+        self.planned = len(families) * len(folds)
+        self.trying = families[0].label if families else ""
+
+    def run(self, after_task: Callable[[int, int], bool]) -> None:
+        """Judge family after family; a callback that returns true ends the search early."""
+        done, stop = 0, False
+        for number, family in enumerate(self._families):
+            self.trying = family.label
+            fits = family.prepare()
+            errors = np.empty((len(family.settings), len(self._folds)))
+            for place, (train, out) in enumerate(self._folds):
+                errors[:, place] = self._one(family, fits, train, out)
+                done += 1
+                if place == len(self._folds) - 1:
+                    self._adopt(number, errors, fits)
+                    if self._enough([float(e.mean(axis=1).min()) for e in self._errors]):
+                        self.planned = done
+                stop = after_task(done, self.planned) or stop
+            if stop or self.planned == done:
+                break
+
+    def _one(
+        self, family: Family, fits: Fits, train: NDArray[np.intp], out: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        y = self._y
+        if not varies(self._X[train], np.ones(len(train))) or not np.any(y[train] != y[train[0]]):
+            # Nothing to learn from: every setting comes to the mean.
+            predicted = np.full((len(family.settings), len(out)), y[train].mean())
+        else:
+            predicted = fits.held_out(train, out)
+        with np.errstate(over="ignore", invalid="ignore"):
+            errors = np.mean(np.abs(predicted - y[out]) ** 2, axis=1)
+        return np.where(np.isfinite(errors), errors, np.inf)
+
+    def _adopt(self, number: int, errors: NDArray[np.float64], fits: Fits) -> None:
+        self._errors.append(errors)
+        mean = errors.mean(axis=1)
+        which = int(np.argmin(mean))
+        if self._fits is None or mean[which] < self._best[0]:
+            self._best, self._fits = (float(mean[which]), number, which), fits
+
+    def best_so_far(self) -> tuple[float, str]:
+        """Score of the best settings (minus their error), and what they are."""
+        error, number, which = self._best
+        if self._fits is None:
+            return -np.inf, "none yet"
+        settings = self._families[number].settings[which]
+        return -error, ", ".join(f"{name} {brief(value)}" for name, value in settings.items())
+
+    def choose(self) -> tuple[dict[str, Any], Function]:
+        """The best settings, and the fit of all rows with them."""
+        if self._fits is None:  # a single candidate: there was nothing to judge
+            self._fits = self._families[0].prepare()
+        _, number, which = self._best
+        return dict(self._families[number].settings[which]), self._fits.fit(which)
+
+    def results(self) -> dict[str, Any] | None:
+        """What was tried, as scikit-learn lists it; None if there was no choice."""
+        if not self._errors:
+            return None
+        tried = self._families[: len(self._errors)]
+        params = [dict(settings) for family in tried for settings in family.settings]
+        return results_of(params, -np.concatenate(self._errors))
+
+
+def brief(value: Any) -> str:
+    """A setting for people."""
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
