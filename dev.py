@@ -45,7 +45,11 @@ STUDIES = ["experiments list"]
 COMMANDS = {
     "demo": ("see harfe at work on a small example", [], ["harfe._demo"]),
     "test": ("all tests and the coverage gate; test ARGS: pytest ARGS", ["test"], TEST_STEPS),
-    "study": ("our studies; study ARGS: list, run accuracy, show accuracy", ["plot"], STUDIES),
+    "study": (
+        "our studies; study ARGS: list, run accuracy, show accuracy",
+        ["plot", "rivals"],
+        STUDIES,
+    ),
     "lint": ("check style and types", ["lint"], ["ruff check", "ruff format --check", "mypy"]),
 }
 # The step that takes the user's arguments, and is then the only one run.

@@ -53,6 +53,8 @@ class Method:
     draws: bool  # whether two seeds on equal data may give two models
     note: str = ""
     variant_of: str = ""  # a method that this is only another form of; ranks leave it out
+    reference: str = ""  # whose printed numbers, among a part's references, these are held against
+    repetitions: int | None = None  # at most so many: for methods too slow for all of a part's
     revision: int = 1  # to be raised when the code behind it changes: old rows no longer fit
     settings: dict[str, Any] = field(default_factory=dict)
     by_problem: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -80,8 +82,10 @@ class Study:
 
     def repetitions(self, part: str, problem: str, method: str) -> int:
         """How often a method runs: once, if neither the data nor the method would differ."""
-        differs = self.methods[method].draws or self.sources[part].varies(problem)
-        return self.parts[part].repetitions if differs else 1
+        if not (self.methods[method].draws or self.sources[part].varies(problem)):
+            return 1
+        most, own = self.parts[part].repetitions, self.methods[method].repetitions
+        return most if own is None else min(most, own)
 
     def tasks(self) -> Iterator[Task]:
         """All tasks; early repetitions first, so that a stopped run has them complete."""
@@ -141,6 +145,8 @@ def load_study(path: Path) -> Study:
         here = f"{where}.methods.{name}"
         for problem in method.by_problem:
             _known(problem, problems, f"{here}.by_problem", "problem")
+        if method.repetitions is not None and method.repetitions < 1:
+            raise ConfigError(f"{here}.repetitions: must be at least 1, not {method.repetitions}.")
         if method.variant_of:
             _known(method.variant_of, file.methods, f"{here}.variant_of", "method")
         kind = _adapter(method.adapter, here)

@@ -214,18 +214,31 @@ class GaussianProcess:
 
     def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
         """The rows that it learns from are drawn by the seed, where there are more."""
-        from experiments.gaussian_process import ARDGaussianProcess
+        from harfe.rivals import ARDProcessRegressor
 
-        process = ARDGaussianProcess(
+        model = ARDProcessRegressor(
             max_rows=self.max_rows,
             condition_on_all=self.condition_on_all,
             max_iter=self.max_iter,
             start_lengths=self.start_lengths,
             random_state=seed,
-        )
-        model = _standardised(process).fit(X, y)
-        learned = model.regressor_["model"]
-        return Fitted(model, len(learned.Z_), {"noise": float(np.exp(learned.theta_[-1]))})
+        ).fit(X, y)
+        return Fitted(model, model.n_terms_, {"noise": float(np.exp(model.theta_[-1]))})
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A method of harfe's own registry as `harfe compare` makes it; it tunes itself."""
+
+    name: str
+
+    def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
+        """Tune and fit; what was chosen is told where the estimator says so."""
+        from harfe.methods import METHODS
+
+        method = METHODS[self.name]
+        model = method.make(seed, len(y)).fit(X, y)
+        return Fitted(model, method.size(model) or 0, getattr(model, "best_params_", {}))
 
 
 def _folds() -> Any:
@@ -264,4 +277,5 @@ ADAPTERS: dict[str, type] = {
     "svr": SupportVectors,
     "kernel_ridge": KernelRidge,
     "gaussian_process": GaussianProcess,
+    "registered": Registered,
 }

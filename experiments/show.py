@@ -70,6 +70,8 @@ def markdown(study: Study, rows: Sequence[Row], outdated: int = 0) -> str:
                 _error_heading(study, part, measure),
                 _error_table(study, part, rows, measure),
             ]
+        if any(study.methods[method].reference in entry.references for method in entry.methods):
+            lines += [_print_heading(entry.measures[0]), _print_table(study, part, rows)]
         lines += [f"Medians over the repetitions: {' / '.join(_SIZES.values())}:"]
         lines += [_size_table(study, part, rows)]
         failures = [row for row in rows if row.part == part and row.failure]
@@ -164,6 +166,29 @@ def _error_table(study: Study, part: str, rows: Sequence[Row], measure: str) -> 
     body.append(["geometric mean of error / best", *ratios, *blank])
     body.append(["failures", *(str(_failed(cells, method)) for method in entry.methods), *blank])
     return _pipe_table(head, body)
+
+
+def _print_heading(measure: str) -> str:
+    return f"Against print: {MEASURES[measure]} here, printed, and the ratio of the two:"
+
+
+def _print_table(study: Study, part: str, rows: Sequence[Row]) -> str:
+    """Ours beside what others printed for the same method."""
+    entry = study.parts[part]
+    cells = table(study, part, rows, entry.measures[0])
+    compared = [name for name in entry.methods if study.methods[name].reference in entry.references]
+    body = []
+    for problem, by_method in cells.items():
+        line = [problem]
+        for name in compared:
+            printed = entry.references[study.methods[name].reference].get(problem)
+            mean = by_method[name].mean
+            if printed is None or math.isnan(mean):
+                line.append(f"{_number(mean)} / -")
+            else:
+                line.append(f"{_number(mean)} / {_number(printed)} = {_size(mean / printed)}")
+        body.append(line)
+    return _pipe_table(["problem", *(study.methods[name].label for name in compared)], body)
 
 
 def _without_variants(study: Study, cells: Table) -> Table:

@@ -545,7 +545,16 @@ def test_compare_prints_a_league_table(here, run):
     assert "random forest" in out
     code, _, err = run(*words, "--methods", "magic")
     assert code == 1
-    assert "magic is no method; type some of harfe, " in one_sentence(err)
+    assert "methods='magic' is not known; choose one of harfe, " in one_sentence(err)
+    code, _, err = run(*words, "--methods", ",")
+    assert code == 1
+    assert "names nothing; type some of harfe, " in one_sentence(err)
+    code, out, _ = run("compare", "--methods", "help")
+    assert code == 0
+    assert "sparse random features by ℓ1 (in the paper: SRFE)" in out
+    code, _, err = run("compare")
+    assert code == 1
+    assert "type harfe compare data.csv --target COLUMN" in one_sentence(err)
     code, _, err = run(*words[:-1], "99")
     assert code == 1
     assert "type a number between 2 and 30" in one_sentence(err)

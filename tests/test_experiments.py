@@ -2,6 +2,7 @@
 
 import csv
 import math
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -17,10 +18,6 @@ if str(ROOT) not in sys.path:
 
 from experiments.__main__ import main  # noqa: E402
 from experiments.config import Task, load_study  # noqa: E402
-from experiments.gaussian_process import (  # noqa: E402
-    ARDGaussianProcess,
-    negative_log_likelihood,
-)
 from experiments.results import COLUMNS, ResultsError, ResultsFile, Row  # noqa: E402
 from experiments.runner import run, select  # noqa: E402
 from experiments.show import draw, markdown, write_all  # noqa: E402
@@ -176,6 +173,22 @@ def test_what_would_not_differ_runs_once():
     part = study.parts["friedman"]
     count = len(part.problems) * len(part.methods) * part.repetitions
     assert sum(task.part == "friedman" for task in tasks) == count
+
+
+def test_a_slow_method_may_run_less_often(bench):
+    def edit(text, count="1"):
+        return text.replace('label = "Plain"', f'label = "Plain"\nrepetitions = {count}')
+
+    bench.configure(edit=edit)
+    study = bench.study()
+    assert study.repetitions("small", "friedman1", "plain") == 1
+    assert study.repetitions("small", "friedman1", "shifted") == 2
+    assert sum(task.method == "plain" for task in study.tasks()) == 2
+    bench.configure(edit=lambda text: edit(text, "9"))
+    assert bench.study().repetitions("small", "friedman1", "plain") == 2
+    bench.configure(edit=lambda text: edit(text, "0"))
+    with pytest.raises(ConfigError, match=r"methods.plain.repetitions: must be at least 1, not 0"):
+        bench.study()
 
 
 def test_the_hash_covers_settings_and_nothing_else(bench):
@@ -455,6 +468,28 @@ def test_show_writes_the_same_files_each_time(bench, capsys):
     assert before[2].startswith(b"\x89PNG")
 
 
+def test_what_others_printed_stands_beside_ours(bench):
+    def edit(text):
+        printed = '[parts.small.references."paper: P"]\nfriedman1 = 2.0\n\n[methods.plain]'
+        text = text.replace("[methods.plain]", printed, 1)
+        return text.replace('label = "Plain"', 'label = "Plain"\nreference = "paper: P"')
+
+    bench.configure(edit=edit)
+    bench.run()
+    study, rows = bench.study(), bench.results.read()
+    mine = [row.error for row in rows if (row.method, row.problem) == ("plain", "friedman1")]
+    page = markdown(study, rows)
+    ours = sum(mine) / len(mine)
+    line = next(text for text in page.split("Against print")[1].splitlines() if "friedman1" in text)
+    here, printed, ratio = re.match(r"\| friedman1 \| (\S+) / (\S+) = (\S+) \|", line).groups()
+    assert float(here) == pytest.approx(ours, rel=1e-2)
+    assert printed == "2.00"
+    assert float(ratio) == pytest.approx(ours / 2.0, rel=5e-2)
+    assert re.search(r"\| friedman3 \| \S+ / - \|", page)
+    bench.configure()
+    assert "Against print" not in markdown(bench.study(), bench.results.read())
+
+
 def test_a_figure_shows_what_its_numbers_say(bench, monkeypatch):
     from matplotlib.figure import Figure
 
@@ -532,45 +567,3 @@ n_nonzero_coefs = 20, order = 2, alpha = 1e-3 }
         assert 0.2 < row.error_clean < 24  # the variance of f is about 24
         assert row.fit_seconds > 0
     assert COLUMNS[:4] == Task._fields
-
-
-def test_the_gaussian_process_has_the_likelihood_of_scikit_learn():
-    from scipy.optimize import check_grad
-    from sklearn.gaussian_process import GaussianProcessRegressor
-    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
-
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(30, 3))
-    y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=30)
-    theta = np.array([0.3, 0.1, 0.5, 1.0, -2.0])
-    kernel = ConstantKernel(np.exp(0.3)) * RBF(np.exp(theta[1:4])) + WhiteKernel(np.exp(-2.0))
-    truth = GaussianProcessRegressor(kernel, alpha=0, optimizer=None).fit(X, y)
-    value, gradient = negative_log_likelihood(theta, X, y)
-    assert value == pytest.approx(-truth.log_marginal_likelihood(), rel=1e-10)
-    assert gradient == pytest.approx(
-        -truth.log_marginal_likelihood(truth.kernel_.theta, eval_gradient=True)[1], rel=1e-8
-    )
-    assert check_grad(
-        lambda t: negative_log_likelihood(t, X, y)[0],
-        lambda t: negative_log_likelihood(t, X, y)[1],
-        theta,
-    ) < 1e-4 * np.abs(gradient).max()  # fmt: skip
-
-    model = ARDGaussianProcess().fit(X, y)
-    assert model.log_likelihood_ > -value
-    assert model.lengths_[2] > 5 * model.lengths_[0]  # the third input plays no part
-    v, lengths, noise = np.exp(model.theta_[0]), model.lengths_, np.exp(model.theta_[-1])
-    kernel = ConstantKernel(v) * RBF(lengths) + WhiteKernel(noise)
-    twin = GaussianProcessRegressor(kernel, alpha=1e-10, optimizer=None).fit(X, y)
-    X_new = rng.normal(size=(7, 3))
-    assert model.predict(X_new) == pytest.approx(twin.predict(X_new), rel=1e-6)
-
-
-def test_the_gaussian_process_learns_from_at_most_so_many_rows():
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(60, 2))
-    y = X[:, 0]
-    few = ARDGaussianProcess(max_rows=20, random_state=0).fit(X, y)
-    every = ARDGaussianProcess(max_rows=20, random_state=0, condition_on_all=True).fit(X, y)
-    assert (len(few.Z_), len(every.Z_)) == (20, 60)
-    assert np.array_equal(few.theta_, every.theta_)

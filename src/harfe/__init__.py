@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from harfe.features import SparseRandomFeatures
     from harfe.input_law import InputLaw
     from harfe.law import FeatureLaw
+    from harfe.league import compare
     from harfe.learn import learn_law
     from harfe.learning import LearnedLaw
     from harfe.path import SparsityPath, sparsity_path
@@ -38,13 +39,14 @@ _HOME = {
     "SparseRandomFeatures": "features",
     "SparsityPath": "path",
     "StopReason": "pursuit",
+    "compare": "league",
     "hard_ridge_pursuit": "pursuit",
     "learn_law": "learn",
     "load": "persist",
     "save": "persist",
     "sparsity_path": "path",
 }
-_MODULES = ("datasets", "display", "metrics")
+_MODULES = ("datasets", "display", "metrics", "rivals")
 
 __all__ = [
     "Expansion",
@@ -59,12 +61,14 @@ __all__ = [
     "SparsityPath",
     "StopReason",
     "__version__",
+    "compare",
     "datasets",
     "display",
     "hard_ridge_pursuit",
     "learn_law",
     "load",
     "metrics",
+    "rivals",
     "save",
     "sparsity_path",
 ]

@@ -21,12 +21,32 @@ def check_inputs(
     try:
         return validate_data(estimator, X, reset=reset, dtype=dtype, ensure_min_samples=min_rows)
     except ValueError as error:
-        if "could not convert" not in str(error):
-            raise
+        raise _named_text(X, error) from error
+
+
+def check_rows(X: Any, y: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Inputs and one real target as finite numbers, where no estimator remembers the columns."""
+    try:
+        X = check_array(X, dtype=np.float64, ensure_min_samples=2, input_name="X")
+    except ValueError as error:
+        raise _named_text(X, error) from error
+    y = check_targets(y, len(X))
+    if y.ndim > 1 or y.dtype.kind == "c":
         raise ValueError(
-            f"X holds text{_first_text(X)}; encode it as numbers first, e.g. with "
-            "sklearn.preprocessing.OneHotEncoder, or leave the column out"
-        ) from error
+            f"y has shape {y.shape} and type {y.dtype}; pass one real target, e.g. y[:, 0] or "
+            "y.real"
+        )
+    return X, y
+
+
+def _named_text(X: Any, error: ValueError) -> ValueError:
+    """The same error, or one that says which column holds text."""
+    if "could not convert" not in str(error):
+        return error
+    return ValueError(
+        f"X holds text{_first_text(X)}; encode it as numbers first, e.g. with "
+        "sklearn.preprocessing.OneHotEncoder, or leave the column out"
+    )
 
 
 def _first_text(X: Any) -> str:

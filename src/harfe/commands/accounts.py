@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harfe.commands.common import bars, percent
-from harfe.compare import METHODS
 from harfe.explain import Explanation
 from harfe.folds import make_folds
+from harfe.methods import METHODS
 from harfe.tables import TableModel, TrainingRows
 
 

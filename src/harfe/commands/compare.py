@@ -19,7 +19,7 @@ from harfe.commands.common import (
 )
 
 _ABOUT = """\
-Compare harfe with standard methods of scikit-learn on a table.
+Compare harfe with other methods on a table.
 
 Every method predicts each fold from the others, and tunes itself on those
 alone. Error is the root mean square over the rows of a fold: its mean over the
@@ -29,6 +29,8 @@ folds, and its spread. Terms are sines, coefficients, leaves or support vectors.
 _EXAMPLES = """\
   harfe compare houses.csv --target price
   harfe compare houses.csv --target price --methods harfe,linear,forest --cv 3
+  harfe compare houses.csv --target price --methods paper    # those of the paper's tables
+  harfe compare --methods help                               # names and what they are
 """
 
 
@@ -36,10 +38,14 @@ def add(commands: Any) -> None:
     """Describe the command."""
     parser = command(commands, "compare", "compare methods on a table", _ABOUT, _EXAMPLES)
     parser.set_defaults(run=run)
-    parser.add_argument("data", help="CSV (also .gz) or Parquet file; - for standard input")
+    parser.add_argument(
+        "data", nargs="?", help="CSV (also .gz) or Parquet file; - for standard input"
+    )
     add_column_options(parser)
     parser.add_argument(
-        "--methods", metavar="NAMES", help="with commas; --methods help lists them (default: most)"
+        "--methods",
+        metavar="NAMES",
+        help="with commas, or one of default, paper, all; --methods help lists them",
     )
     parser.add_argument("--cv", metavar="FOLDS", type=int, default=5, help="default 5")
     parser.add_argument("--seed", type=int, default=0, help="of folds and methods")
@@ -50,22 +56,27 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read, fit every method, print."""
-    from harfe.compare import DEFAULT_METHODS, METHODS, compare
+    from harfe.methods import METHODS, named
 
     if options.methods == "help":
-        width = max(map(len, METHODS))
-        for name, method in METHODS.items():
-            sys.stdout.write(f"{name:{width}}  {method.about}\n")
+        _list(METHODS)
         return 0
-    methods = list(DEFAULT_METHODS)
-    if options.methods:
-        methods = [name.strip() for name in options.methods.split(",") if name.strip()]
-    unknown = [name for name in methods if name not in METHODS]
-    if unknown or not methods:
+    if options.data is None:
         raise CommandError(
-            f"--methods {options.methods!r}: {unknown[0] if unknown else 'nothing'} is no method; "
-            f"type some of {', '.join(METHODS)} with commas between them"
+            "no table was named; type harfe compare data.csv --target COLUMN, or "
+            "harfe compare --methods help for the methods"
         )
+    asked = [name.strip() for name in (options.methods or "default").split(",") if name.strip()]
+    try:
+        methods = named(asked)
+    except ValueError as error:
+        raise CommandError(f"--methods {options.methods!r}: {error}") from None
+    if not methods:
+        raise CommandError(
+            f"--methods {options.methods!r} names nothing; type some of {', '.join(METHODS)} with "
+            "commas between them"
+        )
+    from harfe.league import compare
     from harfe.tables import TableEncoder, read_table, training_rows
 
     frame = read_table(options.data, **file_settings(options))
@@ -90,6 +101,17 @@ def run(options: argparse.Namespace) -> int:
     else:
         sys.stdout.write(_league(result, encoder.target or "y", len(rows.y), options.cv) + "\n")
     return 0
+
+
+def _list(methods: Any) -> None:
+    """What can be compared: name, what it is, its name in the paper, what it needs."""
+    width = max(map(len, methods))
+    for name, method in methods.items():
+        notes = [f"in the paper: {method.paper}"] if method.paper else []
+        if not method.is_installed:
+            notes.append("not installed: pip install 'harfe[rivals]'")
+        note = f" ({'; '.join(notes)})" if notes else ""
+        sys.stdout.write(f"{name:{width}}  {method.about}{note}\n")
 
 
 def _league(result: Any, target: str, rows: int, folds: int) -> str:

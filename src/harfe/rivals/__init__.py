@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from harfe.rivals.anova import ANOVARegressor
     from harfe.rivals.cosso import COSSORegressor
+    from harfe.rivals.gam import PyGAMRegressor
     from harfe.rivals.gaussian_process import ARDProcessRegressor
     from harfe.rivals.kam import KAMRegressor
     from harfe.rivals.rfrr import RFRRRegressor
@@ -33,6 +34,7 @@ _HOME = {
     "ARDProcessRegressor": "gaussian_process",
     "COSSORegressor": "cosso",
     "KAMRegressor": "kam",
+    "PyGAMRegressor": "gam",
     "RFRRRegressor": "rfrr",
     "SALSARegressor": "salsa",
     "SHRIMPRegressor": "shrimp",
@@ -47,6 +49,7 @@ __all__ = [
     "ARDProcessRegressor",
     "COSSORegressor",
     "KAMRegressor",
+    "PyGAMRegressor",
     "RFRRRegressor",
     "SALSARegressor",
     "SHRIMPRegressor",

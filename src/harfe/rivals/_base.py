@@ -45,7 +45,8 @@ class Rival(CallbackSupportMixin, RegressorMixin, BaseEstimator):
 
     #: Whether targets may be complex.
     takes_complex = False
-    #: Whether the method sees targets with mean 0 and variance 1, as most settings assume.
+    #: Whether the method sees targets with mean 0 and variance 1, as most settings assume; otherwise
+    #: they keep their units unless their squares would leave the range of doubles.
     standardises_target = True
 
     function_: Function
@@ -116,12 +117,11 @@ class Rival(CallbackSupportMixin, RegressorMixin, BaseEstimator):
 
     def _pose_target(self, y: NDArray[Any]) -> NDArray[Any]:
         """`y` as the method sees it; remembers the way back."""
-        if not self.standardises_target:
-            self._centre, self._unit = 0.0, 1.0
-            return y
-        posed = Targets.of(y[:, None], np.ones(len(y)), True)
+        posed = Targets.of(y[:, None], np.ones(len(y)), self.standardises_target)
         values = posed.values[:, 0]
-        spread = float(np.sqrt(np.mean(np.abs(values) ** 2))) or 1.0
+        spread = 1.0
+        if self.standardises_target:
+            spread = float(np.sqrt(np.mean(np.abs(values) ** 2))) or 1.0
         self._centre, self._unit = posed.centre[0], posed.unit[0] * spread
         return values / spread
 

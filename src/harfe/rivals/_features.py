@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -119,7 +119,10 @@ class FeatureRival(Rival):
     @property
     def expansion_(self) -> Expansion:
         """The fitted function as a value: the features that are kept, in the user's units."""
-        return self.function_.expansion
+        found = self.function_.expansion
+        if self._unit == 1:
+            return found
+        return replace(found, coef=found.coef * self._unit, intercept=found.intercept * self._unit)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R² of the prediction; for complex y 1 - Σ w|y - f|² / Σ w|y - ȳ|².

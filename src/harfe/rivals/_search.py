@@ -32,6 +32,21 @@ class Fits(Protocol):
 
 
 @dataclass(frozen=True)
+class OnlyFit:
+    """The fits of a family with a single candidate, which there is no need to judge."""
+
+    make: Callable[[], Function]
+
+    def held_out(self, train: NDArray[np.intp], out: NDArray[np.intp]) -> NDArray[Any]:
+        """Never asked for."""
+        raise AssertionError("a single candidate has no folds")
+
+    def fit(self, which: int) -> Function:
+        """The fit of all rows."""
+        return self.make()
+
+
+@dataclass(frozen=True)
 class Family:
     """Settings that one piece of work serves, e.g. all ridge weights of one kernel.
 

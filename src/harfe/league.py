@@ -1,0 +1,131 @@
+"""A league table on one's own data: harfe and other methods, on the same folds."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import threadpool_limits
+
+from harfe.checks import check_rows
+from harfe.folds import make_folds
+from harfe.methods import METHODS, Method, named
+from harfe.table import Table
+
+_MANY_ROWS = 20_000
+
+
+def compare(
+    X: ArrayLike,
+    y: ArrayLike,
+    methods: str | Sequence[str] = "default",
+    cv: int = 5,
+    seed: int = 0,
+    after_fold: Callable[[str, int, float], None] | None = None,
+) -> Table:
+    """Fit every method without each fold, and ask it for the rows of that fold.
+
+    Parameters
+    ----------
+    X, y : arrays of shape (rows, inputs) and (rows,)
+    methods : str or sequence of str, default="default"
+        Names in `harfe.methods.METHODS`, or "default", "paper" (the methods in the paper's tables)
+        or "all".
+    cv : int, default=5
+        Folds; equal rows stay together.
+    seed : int, default=0
+        Of folds and methods.
+    after_fold : callable, optional
+        Called with method, number of the fold and its root-mean-square error.
+
+    Returns
+    -------
+    Table
+        The best first: `method`, `rmse` (mean over the folds of the root-mean-square error),
+        `spread` (its standard deviation over the folds), `r2` of all held-out rows, `terms`
+        (or leaves, or support vectors; None where there is no such), `fit_seconds` (mean over the
+        folds), `predict_microseconds` (a row), and `failure` (why a method has no result).
+
+    Examples
+    --------
+    >>> from harfe import compare
+    >>> from harfe.datasets import make_function
+    >>> data = make_function("friedman1", 100, random_state=0)
+    >>> compare(data.X, data.y, ["mean", "linear"])["method"].tolist()
+    ['linear', 'mean']
+    """
+    names = named(methods)
+    if not names:
+        raise ValueError(f"methods={methods!r} names no method; pass e.g. methods='default'")
+    X, y = check_rows(X, y)
+    folds = make_folds("cv", cv, X, y, seed)
+    results = []
+    for name in names:
+        tell = None if after_fold is None else _named(after_fold, name)
+        results.append({"method": name, **_one(METHODS[name], X, y, folds, seed, tell)})
+    results.sort(key=lambda result: (np.isnan(result["rmse"]), result["rmse"]))
+    return Table({column: [result[column] for result in results] for column in results[0]})
+
+
+def _named(
+    after_fold: Callable[[str, int, float], None], name: str
+) -> Callable[[int, float], None]:
+    return lambda number, error: after_fold(name, number, error)
+
+
+def _one(
+    method: Method,
+    X: NDArray[np.float64],
+    y: NDArray[np.float64],
+    folds: Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]],
+    seed: int,
+    after_fold: Callable[[int, float], None] | None,
+) -> dict[str, Any]:
+    """Errors, size and times of a method."""
+    errors, sizes, fit_times, predict_times = [], [], [], []
+    prediction = np.full(len(y), np.nan)
+    failure = None
+    for number, (train, held_out) in enumerate(folds):
+        try:
+            model = method.make(seed, len(train))
+            with warnings.catch_warnings(), _few_threads(len(train)):
+                # How rivals converge is their business; their error tells what came of it.
+                warnings.simplefilter("ignore")
+                begun = time.perf_counter()
+                model.fit(X[train], y[train])
+                fitted = time.perf_counter()
+                prediction[held_out] = model.predict(X[held_out])
+                fit_times.append(fitted - begun)
+                predict_times.append((time.perf_counter() - fitted) / len(held_out))
+        except ImportError as error:
+            failure = f"{error}; type pip install 'harfe[rivals]'"
+            break
+        except (ValueError, MemoryError) as error:
+            failure = str(error).strip().partition("\n")[0]
+            break
+        errors.append(float(np.sqrt(np.mean((y[held_out] - prediction[held_out]) ** 2))))
+        sizes.append(method.size(model))
+        if after_fold is not None:
+            after_fold(number, errors[-1])
+    failed = failure is not None
+    spread = np.sum((y - y.mean()) ** 2)
+    known = [size for size in sizes if size is not None]
+    return {
+        "rmse": np.nan if failed else float(np.mean(errors)),
+        "spread": np.nan if failed else float(np.std(errors, ddof=1)),
+        "r2": np.nan if failed or not spread else float(1 - np.sum((y - prediction) ** 2) / spread),
+        "terms": round(float(np.mean(known))) if known and not failed else None,
+        "fit_seconds": np.nan if failed else float(np.mean(fit_times)),
+        "predict_microseconds": np.nan if failed else float(np.mean(predict_times)) * 1e6,
+        "failure": failure,
+    }
+
+
+def _few_threads(rows: int) -> AbstractContextManager[Any]:
+    """One thread for few rows: several wait for each other longer than they work."""
+    return threadpool_limits(limits=1 if rows < _MANY_ROWS else None)
