@@ -107,6 +107,16 @@ def test_the_choice_has_the_smallest_error_of_the_folds(friedman):
     assert -results["mean_test_score"][0] == pytest.approx(np.mean(errors), rel=1e-8)
 
 
+def test_folds_that_leave_rows_out_of_both_parts_are_fitted_one_by_one(friedman):
+    X, y = friedman.X, friedman.y
+    window = [(np.arange(40), np.arange(40, 50))]
+    settings = {"order": 1, "scale": 1.0, "random_state": 0}
+    model = RFRRRegressor(100, alpha=[0.1, 0.01], cv=window, **settings).fit(X, y)
+    alone = RFRRRegressor(100, alpha=0.1, **settings).fit(X[:40], y[:40])
+    error = np.mean((alone.predict(X[40:50]) - y[40:50]) ** 2)
+    assert -model.cv_results_["mean_test_score"][0] == pytest.approx(error, rel=1e-8)
+
+
 def test_complex_targets_and_features():
     data = make_additive(60, 4, order=1, n_terms=2, complex_valued=True, noise=0.0, random_state=0)
     settings = {"order": 1, "scale": 1.0, "alpha": [1e-1, 1e-6], "activation": "exp"}

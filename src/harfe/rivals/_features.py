@@ -159,9 +159,13 @@ class FeatureFits:
         fits = self.rival._path(posed.problem, self.knobs)
         return predictions(posed, fits, self.X[out])
 
+    def pose_all(self) -> Posed:
+        """The problem of all rows."""
+        return self._pose(self.X, self.y)
+
     def fit(self, which: int) -> ExpansionFunction:
         """The fit of all rows with one of the settings."""
-        posed = self._pose(self.X, self.y)
+        posed = self.pose_all()
         ((S, c),) = self.rival._path(posed.problem, self.knobs[which : which + 1])
         return ExpansionFunction(posed.expansion(S, c))
 

@@ -14,11 +14,22 @@ leave-one-out formula for blocks; it is exact.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from harfe.machine import one_blas_thread
+
+
+def cuts_in_two(train: NDArray[np.intp], out: NDArray[np.intp], m: int) -> bool:
+    """Whether each of m rows is in one of the two parts: only then is e_F that of the fold.
+
+    Folds may be otherwise, e.g. windows of time that leave later rows out.
+    """
+    count = np.bincount(train, minlength=m) + np.bincount(out, minlength=m)
+    return bool(np.all(count == 1))
 
 
 class RidgePath:
@@ -46,6 +57,8 @@ class RidgePath:
         self._square = U.shape[1] == len(U)
         self._intercept = intercept
         self._ones = np.ones(len(y))
+        with one_blas_thread():
+            self._Uy, self._U1 = U.T @ y, U.T @ self._ones
 
     @classmethod
     def of_kernel(
@@ -72,11 +85,15 @@ class RidgePath:
 
     def dual(self, a: float) -> tuple[NDArray[np.float64], float]:
         """Weights v of the rows and the constant b, for the ridge weight a > 0."""
-        by_y, by_one = self._inverse(a, self._y), self._inverse(a, self._ones)
+        return self._dual(a, slice(None))
+
+    def _dual(self, a: float, rows: Any) -> tuple[NDArray[np.float64], float]:
+        """The same for some of the rows."""
+        by_y = self._inverse(a, self._Uy, self._y, rows)
         if not self._intercept:
             return by_y, 0.0
-        b = float(by_y.sum() / by_one.sum())
-        return by_y - b * by_one, b
+        b = self._total(a, self._Uy, self._y) / self._total(a, self._U1, self._ones)
+        return by_y - b * self._inverse(a, self._U1, self._ones, rows), b
 
     def held_out(self, out: NDArray[np.intp], weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Predictions of rows `out` by the fits of all other rows, (ridge weights, rows)."""
@@ -84,14 +101,14 @@ class RidgePath:
         U = self._U[out]
         with one_blas_thread():
             for place, a in enumerate(weights):
-                v, _ = self.dual(a)
+                v, _ = self._dual(a, out)
                 block = (U * self._shrinkage(a)) @ U.T
                 if not self._square:
                     block[np.diag_indices(len(out))] += 1 / a
                 if self._intercept:
-                    by_one = self._inverse(a, self._ones)
-                    block -= np.outer(by_one[out], by_one[out] / by_one.sum())
-                residual = sla.solve(block, v[out], assume_a="sym", check_finite=False)
+                    by_one = self._inverse(a, self._U1, self._ones, out)
+                    block -= np.outer(by_one, by_one / self._total(a, self._U1, self._ones))
+                residual = sla.solve(block, v, assume_a="sym", check_finite=False)
                 predicted[place] = self._y[out] - residual
         return predicted
 
@@ -101,6 +118,14 @@ class RidgePath:
             return 1 / (self._values + a)
         return -self._values / (self._values + a) / a
 
-    def _inverse(self, a: float, vector: NDArray[np.float64]) -> NDArray[np.float64]:
-        product: NDArray[np.float64] = self._U @ (self._shrinkage(a) * (self._U.T @ vector))
-        return product if self._square else product + vector / a
+    def _inverse(
+        self, a: float, turned: NDArray[np.float64], vector: NDArray[np.float64], rows: Any
+    ) -> NDArray[np.float64]:
+        """Some rows of M times a vector, which comes turned by Uᵀ as well."""
+        product: NDArray[np.float64] = self._U[rows] @ (self._shrinkage(a) * turned)
+        return product if self._square else product + vector[rows] / a
+
+    def _total(self, a: float, turned: NDArray[np.float64], vector: NDArray[np.float64]) -> float:
+        """1ᵀM times a vector, which comes turned by Uᵀ as well."""
+        total = float((self._shrinkage(a) * self._U1) @ turned)
+        return total if self._square else total + float(vector.sum()) / a

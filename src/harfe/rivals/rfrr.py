@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.pool import FeaturePool
 from harfe.problem import Problem
 from harfe.recipe import Posed, Recipe
 from harfe.ridge import minimum_norm
-from harfe.rivals._features import ExpansionFunction, FeatureRival, Sparse
-from harfe.rivals._ridge_path import RidgePath
+from harfe.rivals._features import ExpansionFunction, FeatureFits, FeatureRival, Sparse
+from harfe.rivals._ridge_path import RidgePath, cuts_in_two
 from harfe.rivals._settings import numbers
 
 # The paper's λ range over thirteen decades; zero is left to those who ask for it.
@@ -49,19 +47,16 @@ def ridge_on_all(problem: Problem, alphas: Sequence[float]) -> list[Sparse]:
     return [(S, solutions[alpha]) for alpha in alphas]
 
 
-@dataclass(frozen=True)
-class _RidgeFits:
+class _RidgeFits(FeatureFits):
     """Fits on one pool for real targets: all folds share the eigendecomposition of all rows."""
 
-    recipe: Recipe
-    pool: FeaturePool
-    X: NDArray[np.float64]
-    y: NDArray[np.float64]
-    alphas: NDArray[np.float64]
+    @cached_property
+    def _alphas(self) -> NDArray[np.float64]:
+        return np.array([knob["alpha"] for knob in self.knobs])
 
     @cached_property
     def _posed(self) -> Posed:
-        return self.recipe.pose(self.X, self.y, np.ones(len(self.y)), self.pool, graded=False)
+        return self.pose_all()
 
     @cached_property
     def _ridge(self) -> RidgePath:
@@ -74,13 +69,15 @@ class _RidgeFits:
 
     def held_out(self, train: NDArray[np.intp], out: NDArray[np.intp]) -> NDArray[Any]:
         """Predictions of rows `out` by fits of rows `train`, (settings, rows out)."""
-        values = self._ridge.held_out(out, self.alphas)
+        if not cuts_in_two(train, out, len(self.y)):
+            return super().held_out(train, out)
+        values = self._ridge.held_out(out, self._alphas)
         targets = self._posed.to_targets(values.reshape(-1, 1))
         return targets.reshape(values.shape)
 
     def fit(self, which: int) -> ExpansionFunction:
         """The fit of all rows with one of the settings."""
-        ((S, c),) = ridge_on_all(self._posed.problem, self.alphas[which : which + 1].tolist())
+        ((S, c),) = ridge_on_all(self._posed.problem, [self.knobs[which]["alpha"]])
         return ExpansionFunction(self._posed.expansion(S, c))
 
 
@@ -180,8 +177,7 @@ class RFRRRegressor(FeatureRival):
 
     def _fits(
         self, recipe: Recipe, X: NDArray[np.float64], y: NDArray[Any], knobs: list[dict[str, Any]]
-    ) -> Any:
-        alphas = np.array([knob["alpha"] for knob in knobs])
-        if y.dtype.kind == "c" or self.activation == "exp" or not np.all(alphas > 0):
-            return super()._fits(recipe, X, y, knobs)
-        return _RidgeFits(recipe, recipe.draw(), X, y, alphas)
+    ) -> FeatureFits:
+        real = y.dtype.kind != "c" and self.activation != "exp"
+        kind = _RidgeFits if real and all(knob["alpha"] > 0 for knob in knobs) else FeatureFits
+        return kind(self, recipe, recipe.draw(), X, y, knobs)

@@ -1,0 +1,416 @@
+"""COSSO: smoothing-spline ANOVA whose components are chosen by the sum of their norms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from harfe.machine import blocks, memory_bytes
+from harfe.rivals._base import Rival
+from harfe.rivals._scaling import Scaling
+from harfe.rivals._search import Family, brief
+from harfe.rivals._settings import numbers
+from harfe.rivals._spline_kernels import (
+    Components,
+    Spline,
+    component_values,
+    equal_kernel,
+    equal_spline,
+    weighted_kernel,
+    weighted_spline,
+)
+
+#: Inputs, θ and norm of a component.
+Component = tuple[tuple[int, ...], float, float]
+
+# Shares of the penalty that leaves no component.
+_PENALTIES = np.geomspace(0.5, 1e-5, 20)
+
+# Components beyond which pairs are screened: the garrote has a Gram matrix of that size.
+_MOST_COMPONENTS = 5000
+
+# m × m matrices that lie in memory at a time.
+_KERNELS = 6
+
+# Rows that are predicted at a time.
+_ROWS = 1024
+
+# The garrote ends when no θ moves its share of the fit by more than this, or after these sweeps.
+_TOLERANCE = 1e-6
+_SWEEPS = 2000
+
+
+@njit(cache=True)
+def _sweep(gram, half, theta, slope):  # type: ignore[no-untyped-def]
+    """Minimise by one θ after the other; returns the largest move of the fit."""
+    largest = 0.0
+    for a in range(len(theta)):
+        if gram[a, a] > 0.0:
+            step = max(0.0, theta[a] + (slope[a] - half) / gram[a, a]) - theta[a]
+            if step != 0.0:
+                theta[a] += step
+                for b in range(len(theta)):
+                    slope[b] -= step * gram[a, b]
+                largest = max(largest, abs(step) * np.sqrt(gram[a, a]))
+    return largest
+
+
+@njit(cache=True)
+def _descend(gram, moment, half, theta, tolerance, sweeps):  # type: ignore[no-untyped-def]
+    """Minimise θᵀQθ - 2(r - λ/2)ᵀθ over θ ≥ 0 from a start, which is overwritten.
+
+    Most sweeps go over the θ that are not zero, with a Gram matrix of their own.
+    """
+    slope = np.empty_like(theta)
+    for _ in range(sweeps):
+        slope[:] = moment
+        for a in range(len(theta)):
+            if theta[a] != 0.0:
+                for b in range(len(theta)):
+                    slope[b] -= theta[a] * gram[a, b]
+        if _sweep(gram, half, theta, slope) <= tolerance:
+            return
+        active = np.flatnonzero(theta)
+        small = np.empty((len(active), len(active)))
+        for i in range(len(active)):
+            small[i] = gram[active[i]][active]
+        part = theta[active]
+        rest = slope[active]
+        for _ in range(sweeps):
+            if _sweep(small, half, part, rest) <= tolerance:
+                break
+        theta[active] = part
+
+
+def garrote_path(
+    G: NDArray[np.float64], z: NDArray[np.float64], shares: Sequence[float]
+) -> NDArray[np.float64]:
+    """θ ≥ 0 of (1/m)‖z - Gθ‖² + λΣθ, for λ as shares of the λ that leaves none; (shares, θ).
+
+    The shares should descend: each starts from the one before.
+    """
+    m = len(z)
+    gram, moment = G.T @ G / m, G.T @ z / m
+    most = max(float(moment.max()), 0.0)
+    theta = np.zeros(len(moment))
+    tolerance = _TOLERANCE * float(np.sqrt(np.mean(z**2)))
+    path = np.empty((len(shares), len(theta)))
+    for place, share in enumerate(shares):
+        _descend(gram, moment, share * most, theta, tolerance, _SWEEPS)
+        path[place] = theta
+    return path
+
+
+@dataclass(frozen=True)
+class SplineFunction:
+    """f(x) = b + Σ_i c_i K_θ(x, x_i).
+
+    Attributes
+    ----------
+    scaling : Scaling
+        To the unit cube.
+    rows : array of shape (inputs that vary, m)
+        The x_i.
+    components : Components
+        The θ.
+    spline : Spline
+        The c_i, b and λ₀.
+    """
+
+    scaling: Scaling
+    rows: NDArray[np.float64]
+    components: Components
+    spline: Spline
+
+    def predict(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values at the rows of X."""
+        values = np.empty(len(X))
+        for part in blocks(len(X), _ROWS):
+            ZT = np.ascontiguousarray(self.scaling.apply(X[part]).T)
+            values[part] = weighted_kernel(ZT, self.rows, self.components) @ self.spline.c
+        return values + self.spline.b
+
+
+def cosso_path(
+    X: NDArray[np.float64],
+    y: NDArray[np.float64],
+    smoothings: Sequence[float] | None,
+    penalties: Sequence[float],
+    n_paired: int,
+) -> list[SplineFunction]:
+    """The fit of every penalty by the one-step algorithm of Lin and Zhang.
+
+    1. With θ = 1 solve for c and b; λ₀ is that of the smallest GCV, and stays.
+    2. With c and b fixed solve for θ, for every penalty.
+    3. With each θ solve for c and b.
+
+    Pairs are those of the `n_paired` inputs whose main effects are largest where no pair competes.
+    """
+    scaling = Scaling.unit_cube(X)
+    ZT = np.ascontiguousarray(scaling.apply(X).T)
+    paired = strongest_inputs(ZT, y, smoothings, n_paired)
+    start = equal_spline(equal_kernel(ZT, paired), y, smoothings)
+    G = component_values(ZT, paired, start.c)
+    # From the squares and λ₀ cᵀK_θ c together: both are quadratic in θ after this shift.
+    z = y - start.b - len(y) * start.smoothing / 2 * start.c
+    functions = []
+    for thetas in garrote_path(G, z, penalties):
+        components = Components.among(len(ZT), paired, thetas)
+        K = weighted_kernel(ZT, ZT, components)
+        spline = weighted_spline(K, y, start.smoothing)
+        functions.append(SplineFunction(scaling, ZT, components, spline))
+    return functions
+
+
+def strongest_inputs(
+    ZT: NDArray[np.float64], y: NDArray[np.float64], smoothings: Sequence[float] | None, n: int
+) -> NDArray[np.intp]:
+    """The n inputs with the largest main effects of the spline with θ = 1, in their order."""
+    if n >= len(ZT) or n < 2:
+        return np.arange(len(ZT) if n >= 2 else 0)
+    none = np.arange(0)
+    start = equal_spline(equal_kernel(ZT, none), y, smoothings)
+    sizes = component_values(ZT, none, start.c).std(axis=0)
+    return np.sort(np.argsort(-sizes, kind="stable")[:n])
+
+
+def kept_components(function: SplineFunction) -> list[Component]:
+    """Components with θ > 0 as (inputs, θ, ‖P_a f‖): main effects first."""
+    kept, columns = function.components.kept(), function.scaling.columns
+    mains = np.flatnonzero(kept.mains)
+    used = np.union1d(mains, kept.pairs.ravel())
+    c = function.spline.c
+    # ‖P_a f‖² = θ_a² cᵀK_a c, for the components of the inputs that occur.
+    values = c @ component_values(function.rows[used], np.arange(len(used)), c)
+    norms = np.sqrt(np.maximum(values, 0.0))
+    of_pairs = np.zeros((len(used), len(used)))
+    of_pairs[np.triu_indices(len(used), 1)] = norms[len(used) :]
+    found: list[Component] = []
+    for j in mains:
+        theta = float(kept.mains[j])
+        found.append(((int(columns[j]),), theta, theta * norms[np.searchsorted(used, j)]))
+    for pair, theta in zip(kept.pairs, kept.weights.tolist(), strict=True):
+        norm = of_pairs[tuple(np.searchsorted(used, pair))]
+        found.append((tuple(columns[pair].tolist()), theta, theta * norm))
+    return found
+
+
+def paired_inputs(m: int, d: int, budget: float, must: bool) -> int:
+    """The largest number of inputs whose pairs may all be components; 0 or 1 is none."""
+
+    def bytes_of(n: int) -> float:
+        P = d + n * (n - 1) // 2
+        return 8.0 * (_KERNELS * m**2 + 2 * m * P + 2 * P**2)
+
+    fitting = [n for n in range(d + 1) if bytes_of(n) <= budget]
+    if not fitting or (must and d > 1 and fitting[-1] < 2):
+        needed = bytes_of(2 if must else 0)
+        raise MemoryError(
+            f"COSSORegressor needs about {needed:.2g} bytes for {m} rows and {d} inputs, but "
+            f"memory_budget is {budget:.2g}; fit fewer rows, or pass memory_budget={needed:.2g} if "
+            "there is as much"
+        )
+    few = [n for n in fitting if d + n * (n - 1) // 2 <= _MOST_COMPONENTS]
+    return max(few, default=0)
+
+
+def told(d: int, n_paired: int, asked: Sequence[bool]) -> tuple[str, str]:
+    """What became of the pairs: in a word, and in a sentence."""
+    if not any(asked):
+        return "none", "Pairs were not asked for."
+    if n_paired < 2:
+        why = "there is one input" if d == 1 else "memory or the number of components allows none"
+        return "none", f"No pairs were tried: {why}."
+    if n_paired == d:
+        return "all", f"All {d * (d - 1) // 2} pairs of {d} inputs were candidates."
+    return "screened", (
+        f"Pairs of the {n_paired} inputs with the largest main effects were candidates, not those "
+        f"of all {d}: memory_budget or the limit of {_MOST_COMPONENTS} components forbids more."
+    )
+
+
+@dataclass(frozen=True)
+class _SplineFits:
+    """Fits of a path of penalties; every fold is fitted by itself."""
+
+    X: NDArray[np.float64]
+    y: NDArray[np.float64]
+    smoothings: Sequence[float] | None
+    penalties: Sequence[float]
+    n_paired: int
+
+    def held_out(self, train: NDArray[np.intp], out: NDArray[np.intp]) -> NDArray[Any]:
+        """Predictions of rows `out` by fits of rows `train`, (settings, rows out)."""
+        path = self._path(train, self.penalties)
+        return np.array([function.predict(self.X[out]) for function in path])
+
+    def fit(self, which: int) -> SplineFunction:
+        """The fit of all rows with one of the settings."""
+        return self._path(np.arange(len(self.y)), self.penalties[which : which + 1])[0]
+
+    def _path(self, rows: NDArray[np.intp], penalties: Sequence[float]) -> list[SplineFunction]:
+        X, y = self.X[rows], self.y[rows]
+        return cosso_path(X, y, self.smoothings, penalties, self.n_paired)
+
+
+class COSSORegressor(Rival):
+    """Component selection and smoothing operator: sparse smoothing-spline ANOVA.
+
+    Minimises (1/m) Σ_k (y_k - f(x_k))² + τ² Σ_a ‖P_a f‖ over functions of main effects and pairs of
+    inputs; P_a f is a component. With a weight θ_a ≥ 0 for each the same is
+
+        (1/m)‖y - b - K_θ c‖² + λ₀ cᵀK_θ c + λ Σ_a θ_a,   K_θ = Σ_a θ_a K_a,
+
+    K_a the second-order Sobolev kernel of an input scaled to [0, 1], or the product of two. As in
+    the paper's Table 4; original: Y. Lin, H. H. Zhang: Component selection and smoothing in
+    multivariate nonparametric regression, Annals of Statistics 34, 2006, with its one-step
+    algorithm: a smoothing spline with θ = 1, then θ by a non-negative garrote, then c. Rows outside
+    the range of the training rows are taken as if they stood at its end.
+
+    Parameters
+    ----------
+    interactions : "auto", bool or list, default="auto"
+        Whether pairs are components, too. "auto" tries both. All pairs, if they are few enough for
+        memory_budget and for a total of 5000 components; else those of the inputs with the largest
+        main effects. `pairs_` and `note_` say what was done.
+    penalty : "auto", a number or a list, default="auto"
+        λ, as a share of the least that leaves no component. "auto" is 20 numbers from 0.5 to 1e-5.
+    smoothing : "auto", a number or a list, default="auto"
+        λ₀. "auto" has the smallest generalised cross-validation error on the training rows where
+        all θ are 1, as in the paper of COSSO.
+    memory_budget : "auto" or float, default="auto"
+        Bytes that a fit may take; "auto" is half of what is free.
+    cv : int, splitter or iterable, default=5
+        Folds of the choice.
+    verbose : bool, default=False
+        Show on standard error what has been tried, the best so far and the time left.
+    random_state : int, RandomState instance or None, default=None
+        Of the folds.
+
+    Attributes
+    ----------
+    interactions_, penalty_, smoothing_
+        The settings that were chosen; also as `best_params_`. `smoothing_` may be "auto"; its
+        number is ``function_.spline.smoothing``.
+    components_ : tuple of tuples
+        Inputs of the components with θ > 0: (j,) for a main effect, (j, k) for a pair.
+    thetas_ : array
+        Their θ.
+    component_norms_ : array
+        Their ‖P_a f‖, in units of y.
+    pairs_ : {"all", "screened", "none"}
+        Which pairs were candidates.
+    note_ : str
+        The same as a sentence, with the reason.
+    cv_results_ : dict or None
+        What was tried, as in scikit-learn; None if there was no choice.
+    function_ : SplineFunction
+        The fitted function of the standardised target.
+    n_terms_ : int
+        Rows with a weight, and the constant.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if X has column names.
+
+    Examples
+    --------
+    >>> from harfe.datasets import make_function
+    >>> from harfe.rivals import COSSORegressor
+    >>> data = make_function("friedman1", 200, random_state=0)
+    >>> model = COSSORegressor(random_state=0).fit(data.X, data.y)
+    >>> model.components_
+    ((0,), (1,), (2,), (3,), (4,), (0, 1))
+    """
+
+    function_: SplineFunction
+
+    def __init__(
+        self,
+        *,
+        interactions: Any = "auto",
+        penalty: Any = "auto",
+        smoothing: Any = "auto",
+        memory_budget: float | str = "auto",
+        cv: Any = 5,
+        verbose: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.interactions = interactions
+        self.penalty = penalty
+        self.smoothing = smoothing
+        self.memory_budget = memory_budget
+        self.cv = cv
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _families(self, X: NDArray[np.float64], y: NDArray[Any], seed: int) -> list[Family]:
+        asked = self._interactions()
+        penalties = numbers("penalty", self.penalty, _PENALTIES.tolist())
+        smoothings: list[Any] = ["auto"]
+        if not (isinstance(self.smoothing, str) and self.smoothing == "auto"):
+            smoothings = numbers("smoothing", self.smoothing, [1e-4])
+        m, d = len(X), len(Scaling.standard(X).columns) or X.shape[1]
+        n_paired = paired_inputs(m, d, memory_bytes(self.memory_budget), must=asked == [True])
+        self.pairs_, self.note_ = told(d, n_paired, asked)
+        if n_paired < 2 and len(asked) > 1:
+            asked = [False]
+        return [
+            Family(
+                f"{'pairs' if pairs else 'main effects'}, smoothing {brief(smoothing)}",
+                [
+                    {"interactions": pairs, "smoothing": smoothing, "penalty": penalty}
+                    for penalty in penalties
+                ],
+                partial(
+                    _SplineFits,
+                    X,
+                    y,
+                    None if smoothing == "auto" else [smoothing],
+                    penalties,
+                    n_paired if pairs else 0,
+                ),
+            )
+            for pairs in asked
+            for smoothing in smoothings
+        ]
+
+    def _interactions(self) -> list[bool]:
+        value = self.interactions
+        if isinstance(value, str) and value == "auto":
+            return [False, True]
+        listed = list(value) if isinstance(value, (list, tuple)) else [value]
+        if not listed or not all(isinstance(v, (bool, np.bool_)) for v in listed):
+            raise ValueError(
+                f"interactions={value!r} must be 'auto', True, False, or a list of these two to "
+                "choose from, e.g. interactions=True"
+            )
+        return [bool(v) for v in listed]
+
+    def _count_terms(self) -> int:
+        return int(np.count_nonzero(self.function_.spline.c)) + 1
+
+    def _found(self) -> list[Component]:
+        check_is_fitted(self, "function_")
+        return kept_components(self.function_) if isinstance(self.function_, SplineFunction) else []
+
+    @property
+    def components_(self) -> tuple[tuple[int, ...], ...]:
+        """Inputs of the components with θ > 0."""
+        return tuple(inputs for inputs, _, _ in self._found())
+
+    @property
+    def thetas_(self) -> NDArray[np.float64]:
+        """Weights θ of the components."""
+        return np.array([theta for _, theta, _ in self._found()])
+
+    @property
+    def component_norms_(self) -> NDArray[np.float64]:
+        """Norms ‖P_a f‖ of the components, in units of y."""
+        return np.array([norm for _, _, norm in self._found()]) * self._unit
