@@ -19,16 +19,17 @@ from harfe.datasets import make_function
 from harfe.methods import METHODS
 
 #: Settings with which a fit takes a fraction of a second and still has a choice to make.
-FEATURES = {"n_components": 60, "scale": 1.0, "cv": 2}
+FEATURES = {"n_components": 60, "order": 1, "scale": 1.0, "cv": 2}
+RIDGE = {"alpha": [1e-1, 1e-4], "cv": 2}
 SMALL = {
-    "ANOVARegressor": {"cv": 2},
+    "ANOVARegressor": {"superposition": 1, "threshold": 0.01, "bandwidth": 6, **RIDGE},
     "ARDProcessRegressor": {"max_iter": 20},
-    "COSSORegressor": {"cv": 2},
-    "KAMRegressor": {"cv": 2},
-    "PyGAMRegressor": {},
-    "RFRRRegressor": FEATURES,
-    "SALSARegressor": {"cv": 2},
-    "SHRIMPRegressor": FEATURES,
+    "COSSORegressor": {"interactions": False, "penalty": [0.1, 1e-4], "cv": 2},
+    "KAMRegressor": {"bandwidth": 2.0, **RIDGE},
+    "PyGAMRegressor": {"smoothing": 1.0},
+    "RFRRRegressor": {**FEATURES, **RIDGE},
+    "SALSARegressor": {"bandwidth": 2.0, **RIDGE},
+    "SHRIMPRegressor": {**FEATURES, "alpha": 1e-1},
     "SRFERegressor": FEATURES,
     "SSAMRegressor": {"cv": 2},
     "SpAMRegressor": {"cv": 2},

@@ -46,7 +46,7 @@ _HOME = {
     "save": "persist",
     "sparsity_path": "path",
 }
-_MODULES = ("datasets", "display", "metrics", "rivals")
+_MODULES = ("datasets", "display", "metrics", "rivals", "theory")
 
 __all__ = [
     "Expansion",
@@ -71,6 +71,7 @@ __all__ = [
     "rivals",
     "save",
     "sparsity_path",
+    "theory",
 ]
 
 

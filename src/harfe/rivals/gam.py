@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from harfe.rivals._base import Rival
 from harfe.rivals._scaling import Scaling
 from harfe.rivals._search import Family, OnlyFit
+from harfe.rivals._settings import numbers
 
 _SMOOTHING = np.geomspace(1e-3, 1e3, 11)
 
@@ -30,13 +31,13 @@ class _Splines:
         return values
 
 
-def fit_splines(X: NDArray[np.float64], y: NDArray[np.float64]) -> _Splines:
+def fit_splines(X: NDArray[np.float64], y: NDArray[np.float64], smoothing: list[float]) -> _Splines:
     """One spline per input, one smoothing weight for all by generalised cross-validation."""
     from pygam import LinearGAM, s
 
     scaling = Scaling.standard(X)
     model = LinearGAM(reduce(add, (s(j) for j in range(len(scaling.columns)))))
-    model.gridsearch(scaling.apply(X), y, lam=_SMOOTHING, progress=False)
+    model.gridsearch(scaling.apply(X), y, lam=np.array(smoothing), progress=False)
     return _Splines(scaling, model)
 
 
@@ -46,6 +47,11 @@ class PyGAMRegressor(Rival):
     Minimises ‖y - b - Σ_j f_j(x_j)‖² + λ Σ_j ∫ f_j''². It stands in none of the paper's tables.
     pyGAM lacks what scikit-learn asks of a regressor; this adds it. Needs the package pygam
     (``pip install "harfe[rivals]"``).
+
+    Parameters
+    ----------
+    smoothing : "auto", a number or a list, default="auto"
+        λ. Lists and "auto", 11 numbers from 1e-3 to 1e3, are candidates of pyGAM's own choice.
 
     Attributes
     ----------
@@ -67,8 +73,12 @@ class PyGAMRegressor(Rival):
     verbose = False
     random_state = 0
 
+    def __init__(self, smoothing: Any = "auto") -> None:
+        self.smoothing = smoothing
+
     def _families(self, X: NDArray[np.float64], y: NDArray[Any], seed: int) -> list[Family]:
-        return [Family("splines", [{}], lambda: OnlyFit(lambda: fit_splines(X, y)))]
+        smoothing = numbers("smoothing", self.smoothing, _SMOOTHING.tolist())
+        return [Family("splines", [{}], lambda: OnlyFit(lambda: fit_splines(X, y, smoothing)))]
 
     def _count_terms(self) -> int:
         return round(float(self.function_.model.statistics_["edof"]))
