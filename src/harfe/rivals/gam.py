@@ -37,7 +37,9 @@ def fit_splines(X: NDArray[np.float64], y: NDArray[np.float64], smoothing: list[
 
     scaling = Scaling.standard(X)
     model = LinearGAM(reduce(add, (s(j) for j in range(len(scaling.columns)))))
-    model.gridsearch(scaling.apply(X), y, lam=np.array(smoothing), progress=False)
+    # Its search refuses a single candidate; one twice is the same.
+    candidates = np.array(smoothing if len(smoothing) > 1 else smoothing * 2)
+    model.gridsearch(scaling.apply(X), y, lam=candidates, progress=False)
     return _Splines(scaling, model)
 
 
