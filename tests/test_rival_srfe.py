@@ -15,7 +15,7 @@ from harfe.homes import StoredProblem
 from harfe.law import FeatureLaw
 from harfe.rivals import SRFERegressor
 from harfe.rivals import _l1 as l1
-from harfe.rivals._l1 import L1Solver, denoising_path, l1_path, solve_gram, while_it_helps
+from harfe.rivals._l1 import L1Solver, Patience, denoising_path, filled, l1_path, solve_gram
 
 
 def plain(A, y):
@@ -210,8 +210,9 @@ def test_steps_after_a_homotopy_that_failed(kind, monkeypatch):
     assert worst_violation(A, y, c, 0.05) < 1e-8
 
 
-def test_a_warning_tells_of_a_tolerance_that_rounding_hides():
+def test_a_warning_tells_of_a_tolerance_that_rounding_hides(monkeypatch):
     A, y = sines()
+    monkeypatch.setattr(l1, "_ROUNDING", 0.0)
     with pytest.warns(ConvergenceWarning, match="larger alpha or noise_level"):
         list(l1_path(plain(A, y), [0.01], tolerance=1e-18))
 
@@ -231,17 +232,29 @@ def test_no_feature_varies():
     assert not other.reached
 
 
-def test_a_path_is_left_when_it_no_longer_helps():
-    made = []
+def test_a_path_is_left_at_a_tenth_of_the_best_penalty():
+    patience = Patience(np.zeros(1))
+    asked = [(8.0, 3.0), (4.0, 1.0), (1.0, 2.0), (0.41, 2.0), (0.39, 2.0), (0.3, 0.5)]
+    said = [patience(penalty, np.array([error])) for penalty, error in asked]
+    assert said == [True, True, True, True, False, True]
+    rows = filled([np.array([1.0]), np.array([2.0])], 4)
+    np.testing.assert_array_equal(rows[:, 0], [1.0, 2.0, 2.0, 2.0])
 
-    def values():
-        for place, error in enumerate([3.0, 1.0, 2.0, 2.0, 0.0]):
-            made.append(place)
-            yield np.array([error])
 
-    predicted = while_it_helps(values(), np.zeros(1), 5, patience=2)
-    np.testing.assert_array_equal(predicted[:, 0], [3.0, 1.0, 2.0, 2.0, 2.0])
-    assert made == [0, 1, 2, 3]
+@pytest.mark.parametrize("path", [l1_path, denoising_path])
+def test_a_path_ends_where_it_is_told_to(path):
+    A, y = sines()
+    seen = []
+
+    def go_on(fit):
+        seen.append(fit.penalty)
+        return fit.penalty > 0.02
+
+    fits = list(path(plain(A, y), np.geomspace(0.5, 1e-3, 20), go_on=go_on))
+    assert len(fits) < 20
+    assert fits[-1].penalty == seen[-1] <= 0.02
+    assert min(seen[:-1]) > 0.02
+    assert fits[-1].converged
 
 
 @pytest.fixture(scope="module")
@@ -296,12 +309,12 @@ def test_folds_are_those_done_by_hand(friedman, form):
     X, y = friedman.X, friedman.y
     name = "noise_level" if form == "denoising" else "alpha"
     settings = {"order": 1, "scale": 1.0, "form": form, "random_state": 0}
-    model = SRFERegressor(100, **settings, **{name: [0.1, 0.5]}).fit(X, y)
+    model = SRFERegressor(100, **settings, **{name: [0.35, 0.5]}).fit(X, y)
     results = model.cv_results_
-    assert [params[name] for params in results["params"]] == [0.5, 0.1]
+    assert [params[name] for params in results["params"]] == [0.5, 0.35]
     assert model.best_params_ == results["params"][int(np.argmax(results["mean_test_score"]))]
     seed = int(np.random.RandomState(0).randint(np.iinfo(np.int32).max))
-    for place, value in enumerate([0.5, 0.1]):
+    for place, value in enumerate([0.5, 0.35]):
         errors = []
         for train, out in make_folds("cv", 5, X, y, seed):
             one = SRFERegressor(100, **settings, **{name: value}).fit(X[train], y[train])

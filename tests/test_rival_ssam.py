@@ -7,13 +7,8 @@ from sklearn.linear_model import Lasso
 from harfe.datasets import make_function
 from harfe.folds import make_folds
 from harfe.rivals import SSAMRegressor
-from harfe.rivals.ssam import (
-    fourier_features,
-    frequencies,
-    gaussian,
-    kernel_block,
-    strongest_pairs,
-)
+from harfe.rivals._set_expansion import fourier_features, frequencies, gaussian, kernel_block
+from harfe.rivals.ssam import strongest_pairs
 
 
 @pytest.fixture(scope="module")
