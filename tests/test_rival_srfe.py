@@ -232,9 +232,9 @@ def test_no_feature_varies():
     assert not other.reached
 
 
-def test_a_path_is_left_at_a_tenth_of_the_best_penalty():
+def test_a_path_is_left_at_a_fifth_of_the_best_penalty():
     patience = Patience(np.zeros(1))
-    asked = [(8.0, 3.0), (4.0, 1.0), (1.0, 2.0), (0.41, 2.0), (0.39, 2.0), (0.3, 0.5)]
+    asked = [(8.0, 3.0), (4.0, 1.0), (1.0, 2.0), (0.81, 2.0), (0.79, 2.0), (0.7, 0.5)]
     said = [patience(penalty, np.array([error])) for penalty, error in asked]
     assert said == [True, True, True, True, False, True]
     rows = filled([np.array([1.0]), np.array([2.0])], 4)

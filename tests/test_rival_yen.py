@@ -127,6 +127,16 @@ def test_folds_are_those_done_by_hand(friedman):
         assert -results["mean_test_score"][place] == pytest.approx(np.mean(errors), rel=1e-6)
 
 
+def test_a_fold_stops_where_smaller_penalties_do_not_help(friedman):
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=80)
+    model = YenRegressor(30, n_rounds=2, **{**ONE, "alpha": np.geomspace(0.5, 1e-3, 12)})
+    model.fit(friedman.X, noise)
+    scores = model.cv_results_["mean_test_score"]
+    assert np.all(scores[-3:] == scores[-1])
+    assert len(np.unique(scores)) > 3
+
+
 def test_planted_inputs_are_found():
     data = make_additive(150, 6, order=1, n_terms=2, noise=0.01, random_state=0)
     model = YenRegressor(60, n_rounds=5, order=1, scale=1.0, alpha=0.05, random_state=0)

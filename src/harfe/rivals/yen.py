@@ -1,0 +1,257 @@
+"""Yen et al.: l1 on random features that are drawn round by round, with zeros dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harfe.arguments import check_count
+from harfe.pool import FeaturePool
+from harfe.problem import Problem
+from harfe.recipe import Posed, Recipe
+from harfe.rivals._features import ExpansionFunction, FeatureFits, FeatureRival, Sparse
+from harfe.rivals._l1 import L1Fit, L1Solver, Patience, checked, filled, l1_path
+from harfe.rivals._settings import numbers
+
+# Down to where the noise of most data is fitted, the simplest first.
+_ALPHAS = np.geomspace(0.3, 1e-4, 15)
+
+
+@dataclass(frozen=True)
+class Round:
+    """A working set after its l1 problem was solved and the zeros were dropped.
+
+    Attributes
+    ----------
+    kept : int array of shape (s,)
+        Features in the pool of all rounds, ascending.
+    posed : Posed
+        The problem of the working set, in which the kept features have the places of `fit`.
+    fit : L1Fit
+    """
+
+    kept: NDArray[np.intp]
+    posed: Posed
+    fit: L1Fit
+
+
+def rounds_of(
+    recipe: Recipe,
+    pool: FeaturePool,
+    per_round: int,
+    X: NDArray[np.float64],
+    y: NDArray[Any],
+    alpha: float,
+) -> Iterator[Round]:
+    """Coordinate descent in Hilbert space: a block of new features, l1, drop the zeros, again.
+
+    λ is `alpha` times the root-mean-square of y about its mean. Columns are held for the working
+    set only, the features of a round and those kept before it.
+    """
+    kept: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+    coef: NDArray[Any] | None = None
+    weights = np.ones(len(y))
+    for start in range(0, len(pool), per_round):
+        working = np.concatenate([kept, np.arange(start, min(start + per_round, len(pool)))])
+        posed = recipe.pose(X, y, weights, pool.take(working), graded=False)
+        known = None if coef is None else (np.arange(len(kept)), coef)
+        solver = L1Solver(posed.problem, start=known)
+        fit = checked(solver.at(alpha * float(np.sqrt(posed.problem.power[0]))))
+        kept, coef = working[fit.support], fit.coef
+        yield Round(kept, posed, fit)
+
+
+@dataclass(frozen=True)
+class YenFunction(ExpansionFunction):
+    """An expansion, and what every round came to."""
+
+    objectives: NDArray[np.float64]
+    sizes: NDArray[np.intp]
+    penalty: float
+
+
+@dataclass(frozen=True)
+class _YenFits(FeatureFits):
+    """Fits on one pool; a fold leaves the candidates where its held-out rows gain nothing."""
+
+    per_round: int
+
+    def held_out(self, train: NDArray[np.intp], out: NDArray[np.intp]) -> NDArray[Any]:
+        """Predictions of rows `out` by fits of rows `train`, (settings, rows out)."""
+        return filled(self._values(train, out), len(self.knobs))
+
+    def _values(self, train: NDArray[np.intp], out: NDArray[np.intp]) -> Iterator[NDArray[Any]]:
+        patience = Patience(self.y[out])
+        for knob in self.knobs:
+            *_, last = self._rounds(self.X[train], self.y[train], knob["alpha"])
+            features = last.posed.scaled_features(last.fit.support, self.X[out])
+            predicted = last.posed.to_targets(features @ last.fit.coef)[:, 0]
+            yield predicted
+            if not patience(last.fit.penalty, predicted):
+                return
+
+    def fit(self, which: int) -> YenFunction:
+        """The fit of all rows with one of the settings."""
+        objectives, sizes = [], []
+        for each in self._rounds(self.X, self.y, self.knobs[which]["alpha"]):
+            objectives.append(each.fit.objective / (each.posed.problem.power[0] / 2))
+            sizes.append(len(each.kept))
+        expansion = each.posed.expansion(each.fit.support, each.fit.coef)
+        penalty = each.fit.penalty * float(each.posed.problem.targets.unit[0])
+        return YenFunction(expansion, np.array(objectives), np.array(sizes), penalty)
+
+    def _rounds(self, X: NDArray[np.float64], y: NDArray[Any], alpha: float) -> Iterator[Round]:
+        return rounds_of(self.recipe, self.pool, self.per_round, X, y, alpha)
+
+
+class YenRegressor(FeatureRival):
+    """Sparse random features as coordinate descent in Hilbert space: new features every round.
+
+    Minimises λ‖w‖₁ + (1/2m) Σ_k |y_k - ȳ - Σ_j w_j φ_j(x_k)|² over functions with coefficients w
+    on all features of a law. A round draws features, adds them to the working set, solves the l1
+    problem on it from where the last round ended, and drops what is zero. Only the working set is
+    ever held. Cited in the paper's introduction; in none of its tables.
+
+    Parameters
+    ----------
+    n_components : int or "auto", default="auto"
+        Features drawn in a round, R. "auto" is ten times the rows or the inputs, whichever is more,
+        between 1000 and 10 000, divided by `n_rounds`.
+    n_rounds : int, default=10
+        Rounds.
+    order, scale : "auto", a number or a list, default="auto"
+        Variables in a feature, and scale of the weights. Lists and "auto" are candidates, chosen by
+        cross-validation; "auto" is (2, 1, 3) and (0.5, 1, 2).
+    alpha : "auto", a number or a list, default="auto"
+        λ in units of the root-mean-square of y about its mean (about zero without an intercept), of
+        the rows that are fitted. At 1 and above nothing is left. "auto" is 15 numbers from 0.3 to
+        1e-4.
+    activation, weights, bias, fit_intercept, input_scale, column_scale, memory_budget
+        As in :class:`~harfe.HARFERegressor`.
+    cv : int, splitter or iterable, default=5
+        Folds of the choice. A fold tries candidates from the largest down, and stops at a fifth of
+        the λ that is best for its held-out rows; `cv_results_` repeats its last error there.
+    verbose : bool, default=False
+        Show on standard error what has been tried, the best so far and the time left.
+    random_state : int, RandomState instance or None, default=None
+        Of features and folds. More rounds extend the features of fewer.
+
+    Attributes
+    ----------
+    order_, scale_, alpha_
+        The settings that were chosen; also as `best_params_`.
+    penalty_ : float
+        λ in units of y.
+    objectives_ : array of shape (n_rounds,)
+        The objective after every round, as a share of its value for w = 0: it never rises.
+    sizes_ : int array of shape (n_rounds,)
+        Features kept after every round.
+    cv_results_ : dict or None
+        What was tried, as in scikit-learn; None if there was no choice.
+    expansion_ : Expansion
+        The fitted function as a value.
+    n_terms_ : int
+        Coefficients that are not zero.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if X has column names.
+
+    References
+    ----------
+    I. E. H. Yen, T.-W. Lin, S.-D. Lin, P. Ravikumar, I. S. Dhillon: Sparse random feature algorithm
+    as coordinate descent in Hilbert space, NIPS 2014.
+
+    Examples
+    --------
+    >>> from harfe.datasets import make_function
+    >>> from harfe.rivals import YenRegressor
+    >>> data = make_function("friedman1", 100, random_state=0)
+    >>> model = YenRegressor(n_rounds=5, order=2, scale=1.0, alpha=0.05, random_state=0)
+    >>> model = model.fit(data.X, data.y)
+    >>> bool(model.objectives_[-1] < model.objectives_[0])
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int | str = "auto",
+        *,
+        n_rounds: int = 10,
+        order: Any = "auto",
+        scale: Any = "auto",
+        alpha: Any = "auto",
+        activation: str = "sin",
+        weights: str = "normal",
+        bias: str = "phase",
+        fit_intercept: bool = True,
+        input_scale: str = "standard",
+        column_scale: str = "rms",
+        memory_budget: float | str = "auto",
+        cv: Any = 5,
+        verbose: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_rounds = n_rounds
+        self.order = order
+        self.scale = scale
+        self.alpha = alpha
+        self.activation = activation
+        self.weights = weights
+        self.bias = bias
+        self.fit_intercept = fit_intercept
+        self.input_scale = input_scale
+        self.column_scale = column_scale
+        self.memory_budget = memory_budget
+        self.cv = cv
+        self.verbose = verbose
+        self.random_state = random_state
+
+    function_: YenFunction
+
+    @property
+    def penalty_(self) -> float:
+        """λ in units of y."""
+        return self.function_.penalty * self._unit
+
+    @property
+    def objectives_(self) -> NDArray[np.float64]:
+        """The objective after every round, as a share of its value for w = 0."""
+        return self.function_.objectives
+
+    @property
+    def sizes_(self) -> NDArray[np.intp]:
+        """Features kept after every round."""
+        return self.function_.sizes
+
+    def _largest_system(self, m: int, N: int) -> int:
+        # At most as many in use as rows, beside the features of a round.
+        return min(m, N) + self._per_round(N)
+
+    def _per_round(self, N: int) -> int:
+        """R; "auto" spreads over the rounds what other methods draw at once."""
+        return max(N // self.n_rounds, 1) if self.n_components == "auto" else N
+
+    def _knobs(self, m: int, N: int) -> list[dict[str, Any]]:
+        check_count("n_rounds", self.n_rounds, 10)
+        alphas = numbers("alpha", self.alpha, _ALPHAS.tolist())
+        return [{"alpha": alpha} for alpha in sorted(alphas, reverse=True)]
+
+    def _recipe(self, order: int, scale: float, N: int, m: int, seed: int) -> Recipe:
+        return super()._recipe(order, scale, self.n_rounds * self._per_round(N), m, seed)
+
+    def _path(self, problem: Problem, knobs: Sequence[dict[str, Any]]) -> list[Sparse]:
+        """What the rounds come to if all features are drawn in one."""
+        spread = float(np.sqrt(problem.power[0]))
+        fits = l1_path(problem, (knob["alpha"] * spread for knob in knobs))
+        return [(fit.support, fit.coef) for fit in fits]
+
+    def _fits(
+        self, recipe: Recipe, X: NDArray[np.float64], y: NDArray[Any], knobs: list[dict[str, Any]]
+    ) -> _YenFits:
+        per_round = recipe.n_components // self.n_rounds
+        return _YenFits(self, recipe, recipe.draw(), X, y, knobs, per_round)
