@@ -2,15 +2,9 @@
 
     minimise over c   (1/2M) Σ_k w_k |y_k - (A c)_k|² + λ‖c‖₁
 
-for real and complex c, with |c_j| the modulus. Random features are so much alike that their Gram
-matrix is nearly singular, and coordinate descent crawls. A working set grows by the features that
-violate the optimality conditions most. On it real problems are solved by homotopy: c is optimal
-for penalties of its own, one for each feature, and these are moved to λ in a line; c follows in
-straight pieces, and a feature enters or leaves between two of them. Complex problems have no
-straight pieces: there Newton steps on what is not zero, where the penalty is smooth, alternate
-with coordinate descent, which finds out what is zero; where these crawl, a smoothed modulus leads
-to the neighbourhood of the solution. The same steps clean up after a homotopy if rounding asks for
-it. The end is judged over all N features, with g = A*W(y - A c)/M:
+for real and complex c, with |c_j| the modulus. A working set grows by the features that violate the
+optimality conditions most; on it the problem is one of the Gram matrix (`_l1_gram.py`). The end is
+judged over all N features, with g = A*W(y - A c)/M:
 
     |g_j| <= λ where c_j = 0,   g_j = λ c_j/|c_j| elsewhere,   both up to a share of λ.
 """
@@ -23,13 +17,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.linalg as sla
-from numba import njit
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from harfe.machine import one_blas_thread
 from harfe.problem import Problem
+from harfe.rivals._l1_gram import newton_step, solve_gram, violations
 
 #: Violation of the optimality conditions that is left, as a share of λ.
 TOLERANCE = 1e-6
@@ -37,13 +30,8 @@ TOLERANCE = 1e-6
 #: Smallest λ that is tried, as a share of the one at which c = 0: below, rounding rules.
 SMALLEST = 1e-6
 
-# Passes over all features for one λ, steps on one working set, events of a homotopy for each of its
-# features: the first and the last are not met unless rounding rules.
-_ROUNDS, _STEPS, _EVENTS = 100, 20, 20
-
-# Smoothing of the modulus: steps, slope that is left as a share of λ before μ falls, μ at the end
-# as a share of the largest coefficient.
-_SMOOTH_STEPS, _SMOOTH_SLOPE, _SMOOTH_END = 200, 0.03, 1e-9
+# Passes over all features for one λ: not met unless rounding rules.
+_ROUNDS = 100
 
 # What rounding leaves of g, as a share of ‖c‖₁.
 _ROUNDING = 16 * np.finfo(float).eps
@@ -51,17 +39,11 @@ _ROUNDING = 16 * np.finfo(float).eps
 # Rounds without a smaller objective after which nothing but rounding is left.
 _IDLE = 3
 
-# Added to the curvatures during a homotopy, as a share: of two equal features one can leave.
-_SHIFT = 1e-12
-
 # On the way to a λ that is far from the last one, λ falls by this factor, at this tolerance.
 _STRIDE, _COARSE = 0.5, 0.05
 
 # The first λ in the search for a residual, as a share of the one at which c = 0.
 _FIRST = 0.8
-
-# Sweeps of coordinate descent between two Newton steps.
-_SWEEPS = 10
 
 # Features that enter the working set at least, if so many violate; beyond, as many as are in use.
 _ENTER = 50
@@ -71,9 +53,6 @@ _PATIENCE = 0.2
 
 # Error of the residual's norm in basis pursuit denoising, as a share; steps to get there.
 _RESIDUAL, _ROOT_STEPS = 1e-7, 60
-
-# Sums may be reordered: without that, loops over a row would not vectorise.
-_FLAGS = {"reassoc", "contract", "nsz"}
 
 
 @dataclass(frozen=True)
@@ -109,312 +88,6 @@ class L1Fit:
     def objective(self) -> float:
         """Half the power of the residual plus λ‖c‖₁."""
         return self.power / 2 + self.penalty * float(np.abs(self.coef).sum())
-
-
-@njit(cache=True)
-def _sweep(gram, g, c, penalty, tolerance, sweeps):  # type: ignore[no-untyped-def]
-    """Coordinate descent in place, g = b - G c kept up to date; real or complex."""
-    for _ in range(sweeps):
-        worst = 0.0
-        for j in range(len(c)):
-            curvature = gram[j, j].real
-            if curvature <= 0.0:
-                continue
-            z = g[j] + curvature * c[j]
-            size = abs(z)
-            new = z * (1.0 - penalty / size) / curvature if size > penalty else 0.0 * z
-            delta = new - c[j]
-            if delta == 0.0:
-                continue
-            c[j] = new
-            for k in range(len(c)):
-                g[k] -= delta * np.conj(gram[j, k])
-            worst = max(worst, abs(delta) * curvature)
-        if worst <= tolerance * penalty:
-            break
-
-
-@njit(cache=True, fastmath=_FLAGS)
-def _append(factor, size, row, corner):  # type: ignore[no-untyped-def]
-    """Grow the Cholesky factor by a row of the matrix; False if that is not positive definite."""
-    for i in range(size):
-        total = row[i]
-        for k in range(i):
-            total -= factor[i, k] * factor[size, k]
-        factor[size, i] = total / factor[i, i]
-    for k in range(size):
-        corner -= factor[size, k] ** 2
-    if not corner > 0.0:
-        return False
-    factor[size, size] = np.sqrt(corner)
-    return True
-
-
-@njit(cache=True, fastmath=_FLAGS)
-def _remove(factor, size, place):  # type: ignore[no-untyped-def]
-    """Shrink the Cholesky factor by one row and column, by rotations."""
-    for i in range(place, size - 1):
-        for k in range(i + 2):
-            factor[i, k] = factor[i + 1, k]
-    for i in range(place, size - 1):
-        a, b = factor[i, i], factor[i, i + 1]
-        r = np.hypot(a, b)
-        cosine, sine = a / r, b / r
-        factor[i, i] = r
-        factor[i, i + 1] = 0.0
-        for k in range(i + 1, size - 1):
-            a, b = factor[k, i], factor[k, i + 1]
-            factor[k, i] = cosine * a + sine * b
-            factor[k, i + 1] = cosine * b - sine * a
-
-
-@njit(cache=True, fastmath=_FLAGS)
-def _follow(gram, g, c, factor, penalty, shift, most):  # type: ignore[no-untyped-def]
-    """Homotopy in place, from c with g = b - (G + shift)c; `factor` is that of what is not zero.
-
-    Feature j has the penalty have[j], with which c is optimal, and it changes at rate[j] until all
-    are `penalty`. Returns whether the end was reached.
-    """
-    n = len(c)
-    active = np.empty(n, np.int64)
-    place = np.full(n, -1)
-    row, step, dg = np.empty(n), np.empty(n), np.empty(n)
-    sign = np.sign(c)
-    have = np.maximum(np.abs(g), penalty)
-    size = 0
-    for j in range(n):
-        if c[j] != 0.0:
-            have[j] = g[j] * sign[j]
-            active[size], place[j] = j, size
-            size += 1
-    rate = penalty - have
-    left = 1.0
-    for _ in range(most):
-        # g = sign · have stays true on the active features: (G + shift) step = -sign · rate.
-        for i in range(size):
-            total = -sign[active[i]] * rate[active[i]]
-            for k in range(i):
-                total -= factor[i, k] * step[k]
-            step[i] = total / factor[i, i]
-        for i in range(size - 1, -1, -1):
-            step[i] /= factor[i, i]
-            for k in range(i):
-                step[k] -= factor[i, k] * step[i]
-        dg[:] = 0.0
-        for i in range(size):
-            line = gram[active[i]]
-            for j in range(n):
-                dg[j] -= line[j] * step[i]
-        # The first to reach zero, or to reach its penalty.
-        length, which = left, -1
-        for j in range(n):
-            if place[j] >= 0:
-                towards = -step[place[j]] * sign[j]
-                if towards > 0.0:
-                    t = abs(c[j]) / towards
-                    if t < length:
-                        length, which = t, j
-            else:
-                for s in (1.0, -1.0):
-                    gain = s * dg[j] - rate[j]
-                    if gain > 0.0:
-                        t = max(have[j] - s * g[j], 0.0) / gain
-                        if t < length:
-                            length, which = t, j
-        for i in range(size):
-            c[active[i]] += length * step[i]
-        for j in range(n):
-            have[j] += length * rate[j]
-            g[j] = g[j] + length * dg[j] if place[j] < 0 else sign[j] * have[j]
-        left -= length
-        if which < 0:
-            return True
-        if place[which] >= 0:
-            gone = place[which]
-            c[which] = 0.0
-            _remove(factor, size, gone)
-            for i in range(gone, size - 1):
-                active[i] = active[i + 1]
-                place[active[i]] = i
-            size -= 1
-            place[which] = -1
-        else:
-            for i in range(size):
-                row[i] = gram[which, active[i]]
-            if not _append(factor, size, row, gram[which, which] + shift):
-                return False
-            sign[which] = 1.0 if g[which] > 0 else -1.0
-            active[size] = which
-            place[which] = size
-            size += 1
-    return False
-
-
-def violations(g: NDArray[Any], c: NDArray[Any], penalty: float) -> NDArray[np.float64]:
-    """By how much each feature violates the optimality conditions."""
-    size = np.abs(c)
-    unit = np.divide(c, size, out=np.zeros_like(c), where=size > 0)
-    broken: NDArray[np.float64] = np.abs(g - penalty * unit)
-    return np.where(size > 0, broken, np.maximum(np.abs(g) - penalty, 0.0))
-
-
-def _change(
-    gram: NDArray[Any], g: NDArray[Any], c: NDArray[Any], step: NDArray[Any], penalty: float
-) -> float:
-    """By how much the objective changes with a step."""
-    quadratic = np.vdot(step, gram @ step).real / 2 - np.vdot(g, step).real
-    grown = np.sum(np.abs(c + step) - np.abs(c))
-    return float(quadratic + penalty * grown)
-
-
-def _as_real(gram: NDArray[Any]) -> NDArray[np.float64]:
-    """The matrix that acts on Re c, then Im c."""
-    return np.block([[gram.real, -gram.imag], [gram.imag, gram.real]])
-
-
-def _newton_step(
-    gram: NDArray[Any], g: NDArray[Any], c: NDArray[Any], penalty: float
-) -> NDArray[Any]:
-    """Newton step on coefficients that are not zero, all curvatures raised by a rounding."""
-    slope = g - penalty * c / np.abs(c)
-    if not np.iscomplexobj(c):
-        return _solve(gram, slope)
-    # The modulus curves across its direction only.
-    s, size = len(c), np.abs(c)
-    hessian = _as_real(gram)
-    across = (1j * c / size).view(np.float64).reshape(-1, 2).T
-    places = np.arange(s)
-    for a in range(2):
-        for b in range(2):
-            hessian[a * s + places, b * s + places] += penalty / size * across[a] * across[b]
-    step = _solve(hessian, np.concatenate([slope.real, slope.imag]))
-    return step[:s] + 1j * step[s:]
-
-
-def _solve(matrix: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Solve with the diagonal raised by the smallest share that makes the matrix definite."""
-    (potrf,) = sla.get_lapack_funcs(("potrf",), (matrix,))
-    # To unit diagonal: a modulus near zero curves so much that its share would drown the others.
-    root = np.sqrt(np.diagonal(matrix))
-    matrix = matrix / root / root[:, None]
-    for share in 1e-15 * len(matrix) * 30.0 ** np.arange(12):
-        matrix[np.diag_indices(len(matrix))] = 1 + share
-        factor, info = potrf(matrix.T, lower=True, clean=False)
-        if info == 0:
-            break
-    solution: NDArray[np.float64] = sla.cho_solve((factor, True), b / root, check_finite=False)
-    return solution / root
-
-
-def _newton(
-    gram: NDArray[Any], g: NDArray[Any], c: NDArray[Any], penalty: float
-) -> NDArray[Any] | None:
-    """A Newton step that lowers the objective, or None; what would change sign becomes zero."""
-    step = _newton_step(gram, g, c, penalty)
-    for _ in range(20):
-        turned = (np.conj(c) * (c + step)).real <= 0
-        for attempt in (np.where(turned, -c, step), step) if np.any(turned) else (step,):
-            if _change(gram, g, c, attempt, penalty) < 0:
-                return attempt
-        step = step / 2
-    return None
-
-
-def _homotopy(
-    gram: NDArray[np.float64], b: NDArray[np.float64], c: NDArray[np.float64], penalty: float
-) -> None:
-    """Follow c in place to the solution; where rounding gets in the way, to a point before it."""
-    used = np.flatnonzero(c)
-    shift = _SHIFT * np.diagonal(gram).max(initial=0.0)
-    inner = gram[np.ix_(used, used)]
-    inner[np.diag_indices(len(used))] += shift
-    try:
-        start = np.linalg.cholesky(inner)
-    except np.linalg.LinAlgError:
-        return
-    factor = np.zeros((len(c) + 1, len(c) + 1))
-    factor[: len(used), : len(used)] = start
-    _follow(gram, b - gram @ c - shift * c, c, factor, penalty, shift, _EVENTS * (len(c) + 1))
-
-
-def _smoothed(gram: NDArray[Any], b: NDArray[Any], c: NDArray[Any], penalty: float) -> NDArray[Any]:
-    """Complex c close to the solution: |c_j| becomes r_j = √(|c_j|² + μ²), and μ falls to nothing.
-
-    Newton steps on c and u together, with u = c/r kept as an equation r u = c of its own: this is
-    the primal-dual method that Chan, Golub and Mulet found for total variation. It needs tens of
-    steps however much the features are alike.
-    """
-    s, places = len(c), np.arange(len(c))
-    plain = _as_real(gram)
-    g = b - gram @ c
-    largest = max(np.abs(c).max(), np.abs(g).max() / np.diagonal(gram).real.max())
-    mu = 0.1 * largest
-    u = c / np.hypot(np.abs(c), mu)
-    for _ in range(_SMOOTH_STEPS):
-        r = np.hypot(np.abs(c), mu)
-        slope = g - penalty * c / r
-        if np.abs(slope).max() <= _SMOOTH_SLOPE * penalty:
-            if mu <= _SMOOTH_END * largest:
-                break
-            mu *= 0.2
-            continue
-        hessian = plain.copy()
-        parts, duals = (c.real, c.imag), (u.real, u.imag)
-        for i in range(2):
-            for j in range(2):
-                mixed = (duals[i] * parts[j] + duals[j] * parts[i]) / (2 * r)
-                hessian[i * s + places, j * s + places] += penalty / r * ((i == j) - mixed)
-        solved = _solve(hessian, np.concatenate([slope.real, slope.imag]))
-        step = solved[:s] + 1j * solved[s:]
-        turn = (step - u * (np.conj(c) * step).real / r) / r + c / r - u
-        # A modulus of u beyond 1 would cost the matrix its sign.
-        u = u + turn
-        u /= np.maximum(np.abs(u), 1.0)
-        length, moved = 1.0, gram @ step
-        for _ in range(30):
-            grown = np.sum(np.hypot(np.abs(c + length * step), mu) - r)
-            bent = length * np.vdot(step, moved).real / 2 - np.vdot(g, step).real
-            if length * bent + penalty * grown <= -1e-4 * length * np.vdot(slope, step).real:
-                break
-            length /= 2
-        c = c + length * step
-        g = b - gram @ c
-    return np.where(np.abs(c) > 1e3 * mu, c, 0)
-
-
-def _step(
-    gram: NDArray[Any], b: NDArray[Any], c: NDArray[Any], penalty: float, tolerance: float
-) -> tuple[NDArray[Any], bool]:
-    """Newton steps and coordinate descent from c, and whether they came to the end."""
-    c = c.copy()
-    for _ in range(_STEPS):
-        g = b - gram @ c
-        if violations(g, c, penalty).max(initial=0.0) <= tolerance * penalty:
-            return c, True
-        used = np.flatnonzero(c)
-        step = None
-        if len(used):
-            step = _newton(gram[np.ix_(used, used)], g[used], c[used], penalty)
-        if step is not None:
-            c[used] += step
-            g = b - gram @ c
-        _sweep(gram, g, c, penalty, tolerance, _SWEEPS)
-    return c, False
-
-
-def solve_gram(
-    gram: NDArray[Any], b: NDArray[Any], c: NDArray[Any], penalty: float, tolerance: float
-) -> NDArray[Any]:
-    """Minimise c*Gc/2 - Re b*c + λ‖c‖₁ from c; the objective never rises."""
-    if not np.iscomplexobj(c):
-        c = c.copy()
-        _homotopy(gram, b, c, penalty)
-    c, done = _step(gram, b, c, penalty, tolerance)
-    if np.iscomplexobj(c) and not done:
-        other, _ = _step(gram, b, _smoothed(gram, b, c, penalty), penalty, tolerance)
-        if _change(gram, b - gram @ c, c, other - c, penalty) <= 0:
-            return other
-    return c
 
 
 class L1Solver:
@@ -500,7 +173,7 @@ class L1Solver:
         gram = self._gram[np.ix_(used, used)]
         unit = c / np.abs(c)
         # The slope is what the Newton step is solved for: here the direction of the penalty.
-        step = _newton_step(gram, unit + self._penalty * unit, c, self._penalty)
+        step = newton_step(gram, unit + self._penalty * unit, c, self._penalty)
         return max(float(np.vdot(unit, step).real), np.finfo(float).tiny)
 
     def _settle(self, penalty: float, tolerance: float) -> L1Fit:
