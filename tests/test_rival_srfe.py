@@ -190,6 +190,19 @@ def test_equal_columns_do_no_harm():
     assert twice.converged
 
 
+def test_of_many_equal_columns_one_is_used():
+    rng = np.random.default_rng(8)
+    A = rng.normal(size=(40, 3))[:, rng.integers(0, 3, 500)] * rng.choice([-1.0, 2.0], 500)
+    y = A[:, 0] + rng.normal(size=40)
+    problem = plain(A, y)
+    solver = L1Solver(problem)
+    fit = solver.at(1e-3)
+    assert len(fit.support) <= 3
+    assert fit.converged
+    assert worst_violation(A, y, dense(fit, 500), 1e-3) < 2e-6
+    assert len(solver._set) <= 3
+
+
 def test_a_start_elsewhere_comes_to_the_same():
     A, y = sines()
     problem = plain(A, y)
@@ -287,6 +300,13 @@ def test_the_residual_is_the_share_that_was_asked_for(friedman, unit):
     )
     np.testing.assert_allclose(lasso.predict(X) / unit, model.predict(X) / unit, rtol=1e-5)
     assert lasso.alpha_ == alpha
+
+
+def test_all_noise_leaves_nothing(friedman):
+    noise = np.random.default_rng(0).normal(size=80)
+    model = SRFERegressor(200, order=2, scale=1.0, random_state=0).fit(friedman.X, noise)
+    assert model.noise_level_ == 1.0
+    assert model.n_terms_ == 0
 
 
 def test_the_largest_are_kept_and_refitted_by_least_squares(friedman):

@@ -48,6 +48,9 @@ _FIRST = 0.8
 # Features that enter the working set at least, if so many violate; beyond, as many as are in use.
 _ENTER = 50
 
+# Features whose correlation is 1 up to this are the same one.
+_TWIN = 1e-13
+
 # A path is left at this share of the λ that has been best.
 _PATIENCE = 0.2
 
@@ -88,6 +91,19 @@ class L1Fit:
     def objective(self) -> float:
         """Half the power of the residual plus λ‖c‖₁."""
         return self.power / 2 + self.penalty * float(np.abs(self.coef).sum())
+
+
+def _twins(gram: NDArray[Any], first: int) -> NDArray[np.bool_]:
+    """Which features from `first` on are multiples of an earlier one: they can stay zero.
+
+    Inputs of few values make hundreds of them, and each would be an event without effect.
+    """
+    sizes = np.sqrt(np.diagonal(gram).real)
+    likeness = np.abs(gram[first:]) / np.maximum(sizes[first:, None] * sizes, np.finfo(float).tiny)
+    alike = np.tril(likeness >= 1 - _TWIN, k=first - 1)
+    twins = np.zeros(len(gram), dtype=bool)
+    twins[first:] = alike.any(axis=1)
+    return twins
 
 
 class L1Solver:
@@ -142,7 +158,7 @@ class L1Solver:
         κ = u*H⁻¹u, u = c/|c| and H the curvature: this predicts the λ to try next.
         """
         low, high, floor = 0.0, self.largest, self._floor
-        if power >= self._problem.power[0]:
+        if power >= self._problem.power[0] * (1 - 2 * _RESIDUAL):
             return self._settle(high, self._tolerance)
         fit = self._settle(min(max(self._penalty, floor), _FIRST * high), self._tolerance)
         for _ in range(_ROOT_STEPS):
@@ -213,9 +229,7 @@ class L1Solver:
         used = int(np.count_nonzero(self._c))
         many = max(_ENTER, used)
         if len(self._set) > 2 * used + 4 * _ENTER:
-            kept = np.flatnonzero(self._c)
-            self._set, self._c, self._moment = self._set[kept], self._c[kept], self._moment[kept]
-            self._gram = self._gram[np.ix_(kept, kept)]
+            self._keep(self._c != 0)
         broken[self._set] = 0.0
         worst = np.argsort(-broken, kind="stable")[:many]
         worst = np.sort(worst[broken[worst] > 0])
@@ -228,6 +242,13 @@ class L1Solver:
         self._set = np.concatenate([self._set, worst])
         self._c = np.concatenate([self._c, np.zeros(len(worst), self._c.dtype)])
         self._gram, self._moment = self._normal(self._set, (before, known))
+        self._keep(~_twins(self._gram, len(before) - len(worst)))
+
+    def _keep(self, kept: NDArray[np.bool_]) -> None:
+        """Make the working set smaller."""
+        if not kept.all():
+            self._set, self._c, self._moment = self._set[kept], self._c[kept], self._moment[kept]
+            self._gram = self._gram[np.ix_(kept, kept)]
 
     def _normal(
         self, S: NDArray[np.intp], known: tuple[NDArray[np.intp], NDArray[Any]] | None
