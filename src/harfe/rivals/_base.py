@@ -45,7 +45,7 @@ class Rival(CallbackSupportMixin, RegressorMixin, BaseEstimator):
 
     #: Whether targets may be complex.
     takes_complex = False
-    #: Whether the method sees targets with mean 0 and variance 1, as most settings assume; otherwise
+    #: Whether the method sees targets with mean 0 and variance 1, as most settings assume. If not,
     #: they keep their units unless their squares would leave the range of doubles.
     standardises_target = True
 
