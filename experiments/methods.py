@@ -238,7 +238,12 @@ class Registered:
 
         method = METHODS[self.name]
         model = method.make(seed, len(y)).fit(X, y)
-        return Fitted(model, method.size(model) or 0, getattr(model, "best_params_", {}))
+        told = getattr(model, "best_params_", {})
+        # A law would take a page.
+        brief = {
+            name: value for name, value in told.items() if isinstance(value, int | float | str)
+        }
+        return Fitted(model, method.size(model) or 0, brief)
 
 
 def _folds() -> Any:
