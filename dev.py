@@ -36,7 +36,7 @@ STAMP = VENV / "harfe-dev.json"
 # Coverage cannot see into compiled loops: their tests run a second time as plain Python.
 TEST_STEPS = [
     "coverage run -m pytest",
-    "NUMBA_DISABLE_JIT=1 coverage run --append -m pytest tests/test_kernels.py",
+    "NUMBA_DISABLE_JIT=1 coverage run --append -m pytest -m compiled tests",
     "coverage report --fail-under=95",
 ]
 STUDIES = ["experiments list"]

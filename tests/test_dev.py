@@ -341,7 +341,7 @@ def test_all_tests(ready, runner):
     start = [str(ready.PYTHON), "-m", "coverage"]
     assert runner.take() == [
         [*start, "run", "-m", "pytest"],
-        [*start, "run", "--append", "-m", "pytest", "tests/test_kernels.py"],
+        [*start, "run", "--append", "-m", "pytest", "-m", "compiled", "tests"],
         [*start, "report", "--fail-under=95"],
     ]
     assert [e.get("NUMBA_DISABLE_JIT") for e in runner.environments] == [None, "1", None]

@@ -1,6 +1,7 @@
 """The compiled loops against plain NumPy and the math module.
 
-Sizes are small: this file also runs with NUMBA_DISABLE_JIT=1 to measure branch coverage.
+Sizes are small: what is marked as compiled also runs with NUMBA_DISABLE_JIT=1, to measure branch
+coverage.
 """
 
 import math
@@ -11,6 +12,8 @@ from shared import FORMULAS
 
 from harfe import kernels
 from harfe.kernels import CODES, LARGEST_FAST_ARGUMENT
+
+pytestmark = pytest.mark.compiled
 
 TRUTH = {
     **{name: formula for name, formula in FORMULAS.items() if name != "exp"},

@@ -47,6 +47,7 @@ def bordered(K, y, weight):
     return solution[:m], solution[m]
 
 
+@pytest.mark.compiled
 def test_the_kernel_has_its_series_and_no_mean():
     rng = np.random.default_rng(0)
     s, t = rng.uniform(size=7), np.append(rng.uniform(size=5), [0.0, 1.0])
@@ -60,6 +61,7 @@ def test_the_kernel_has_its_series_and_no_mean():
     np.testing.assert_allclose(integral, 0.0, atol=1e-15)
 
 
+@pytest.mark.compiled
 def test_kernels_of_components_are_sums_of_products():
     rng = np.random.default_rng(1)
     Z, other = rng.uniform(size=(4, 30)), rng.uniform(size=(4, 90))
@@ -124,6 +126,7 @@ def test_the_smoothing_has_the_smallest_gcv():
     assert fit.b == pytest.approx(b)
 
 
+@pytest.mark.compiled
 def test_the_garrote_is_non_negative_least_squares():
     rng = np.random.default_rng(4)
     G = rng.normal(size=(60, 12)) * np.geomspace(1, 1e-2, 12)
@@ -142,6 +145,7 @@ def test_the_garrote_is_non_negative_least_squares():
         assert thetas[5] == 0
 
 
+@pytest.mark.compiled
 def test_the_garrote_with_nothing_to_gain_keeps_nothing():
     G, z = np.ones((5, 2)), -np.ones(5)
     assert not garrote_path(G, z, [0.5]).any()

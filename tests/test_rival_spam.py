@@ -51,6 +51,7 @@ def proximal_gradient(blocks, y, penalty, weights, steps=3000):
     return beta
 
 
+@pytest.mark.compiled
 def test_one_orthonormal_block_is_the_group_soft_threshold():
     rng = np.random.default_rng(2)
     F, _ = orthonormal(rng.normal(size=(30, 4)), 1e-9)
@@ -61,6 +62,7 @@ def test_one_orthonormal_block_is_the_group_soft_threshold():
     np.testing.assert_allclose(path.coefficients, [0.7 * g, 0 * g], atol=1e-12)
 
 
+@pytest.mark.compiled
 def test_orthonormal_blocks_do_not_disturb_each_other():
     rng = np.random.default_rng(3)
     F, _ = orthonormal(rng.normal(size=(30, 6)), 1e-9)
@@ -75,6 +77,7 @@ def test_orthonormal_blocks_do_not_disturb_each_other():
     np.testing.assert_allclose(path.coefficients[0], np.concatenate(truth), atol=1e-12)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("weights", [None, (1.0, 2.0, 1.0, 0.5, 1.5)])
 def test_it_agrees_with_proximal_gradient_and_meets_the_conditions(blocks, target, weights):
     w = np.ones(5) if weights is None else np.array(weights)
@@ -107,6 +110,7 @@ def test_the_gap_bounds_the_distance_from_the_minimum(blocks, target):
     assert 1e-9 < objective(rough.coefficients[0]) - best <= rough.gaps[0]
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("m", [12, 60])
 def test_single_columns_are_the_lasso(m):
     rng = np.random.default_rng(4)
@@ -119,6 +123,7 @@ def test_single_columns_are_the_lasso(m):
         np.testing.assert_allclose(beta, truth.coef_, atol=1e-6)
 
 
+@pytest.mark.compiled
 def test_a_block_that_comes_up_late_is_found():
     # As the first column enters, the second, which its small weight favours, comes up three times
     # as fast as the penalty falls: the rule that chooses blocks to work on does not expect it.
@@ -143,6 +148,7 @@ def test_a_path_does_not_depend_on_the_order_of_its_penalties(blocks, target):
     assert not np.any(path.coefficients[1])
 
 
+@pytest.mark.compiled
 def test_a_path_that_is_watched_ends_where_other_rows_have_lost(blocks, target):
     shares = np.geomspace(1.0, 1e-3, 20)
     other = np.random.default_rng(5).normal(size=(30, sum(SIZES)))

@@ -53,6 +53,7 @@ def sines(m=120, N=800, scale=0.5, activation="sin"):
     return A, y
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("kind", ["real", "complex"])
 def test_orthonormal_columns_have_a_closed_form(kind):
     rng = np.random.default_rng(0)
@@ -70,6 +71,7 @@ def test_orthonormal_columns_have_a_closed_form(kind):
         assert fit.objective == pytest.approx(rss / 2 + fit.penalty * np.abs(truth).sum(), rel=1e-6)
 
 
+@pytest.mark.compiled
 def test_it_is_the_lasso_of_scikit_learn():
     rng = np.random.default_rng(1)
     A = rng.normal(size=(60, 200))
@@ -153,6 +155,7 @@ def test_a_planted_sparse_vector_is_recovered_without_noise():
     np.testing.assert_allclose(fit.coef[:, 0], planted[fit.support], atol=1e-4)
 
 
+@pytest.mark.compiled
 def test_negated_targets_negate_the_coefficients():
     A, y = sines()
     (fit,), (other,) = (list(denoising_path(plain(A, t), [0.3])) for t in (y, -y))
@@ -181,6 +184,7 @@ def test_noise_below_every_residual_gives_the_closest_fit_and_says_so():
     np.testing.assert_array_equal(near.coef, nearer.coef)
 
 
+@pytest.mark.compiled
 def test_equal_columns_do_no_harm():
     A, y = sines(N=60)
     (once,) = l1_path(plain(A, y), [1e-3])
@@ -203,6 +207,7 @@ def test_of_many_equal_columns_one_is_used():
     assert len(solver._set) <= 3
 
 
+@pytest.mark.compiled
 def test_a_start_elsewhere_comes_to_the_same():
     A, y = sines()
     problem = plain(A, y)
@@ -212,6 +217,7 @@ def test_a_start_elsewhere_comes_to_the_same():
     assert other.objective == pytest.approx(fit.objective, rel=1e-9)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("kind", ["real", "complex"])
 def test_steps_after_a_homotopy_that_failed(kind, monkeypatch):
     rng = np.random.default_rng(6)

@@ -33,6 +33,7 @@ def test_the_kernel_is_gaussian():
     np.testing.assert_allclose(gaussian(Z, C, 0.7), truth)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("bandwidth", [2.0, 0.5])
 def test_a_block_is_the_centred_kernel_in_other_coordinates(k, bandwidth):
