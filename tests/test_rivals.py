@@ -127,6 +127,9 @@ def test_where_nothing_can_be_learned_the_mean_is_predicted(name):
         model = small(name).fit(rows, target)
         np.testing.assert_allclose(model.predict(rows), np.full(20, target.mean()), rtol=1e-12)
         assert model.n_terms_ == 1
+        if type(model).takes_complex:
+            with pytest.raises(AttributeError, match="the model is the mean of y"):
+                _ = model.expansion_
 
 
 @every_rival

@@ -20,7 +20,7 @@ from harfe.machine import memory_bytes
 from harfe.pool import FeaturePool
 from harfe.problem import Problem
 from harfe.recipe import Posed, Recipe
-from harfe.rivals._base import Rival
+from harfe.rivals._base import Constant, Rival
 from harfe.rivals._search import Family, Fits, brief
 from harfe.rivals._settings import counts, numbers
 from harfe.units import INPUT_SCALES
@@ -58,7 +58,7 @@ class FeatureRival(Rival):
     interaction_cst = None
     variable_weights = None
 
-    function_: ExpansionFunction
+    function_: ExpansionFunction | Constant
 
     @abstractmethod
     def _knobs(self, m: int, N: int) -> list[dict[str, Any]]:
@@ -119,6 +119,10 @@ class FeatureRival(Rival):
     @property
     def expansion_(self) -> Expansion:
         """The fitted function as a value: the features that are kept, in the user's units."""
+        if isinstance(self.function_, Constant):
+            raise AttributeError(
+                "expansion_ is not there: X or y was constant, and the model is the mean of y"
+            )
         found = self.function_.expansion
         if self._unit == 1:
             return found
