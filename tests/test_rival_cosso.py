@@ -8,6 +8,7 @@ from scipy.optimize import nnls
 from harfe.datasets import make_function
 from harfe.folds import make_folds
 from harfe.rivals import COSSORegressor, cosso
+from harfe.rivals._garrote import garrote_path
 from harfe.rivals._spline_kernels import (
     Components,
     component_values,
@@ -16,7 +17,7 @@ from harfe.rivals._spline_kernels import (
     weighted_kernel,
     weighted_spline,
 )
-from harfe.rivals.cosso import cosso_path, garrote_path, strongest_inputs
+from harfe.rivals.cosso import cosso_path, strongest_inputs
 
 
 @pytest.fixture(scope="module")
