@@ -123,7 +123,7 @@ def _results(study: Study) -> ResultsFile:
 def _state(study: Study) -> str:
     done = len(_results(study).read())
     total = len(select(study.tasks(), None))
-    return f"{study.path.parent.name}: {study.title} ({done} of {total} repetitions done)"
+    return f"{study.name}: {study.title} ({done} of {total} repetitions done)"
 
 
 if __name__ == "__main__":

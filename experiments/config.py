@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import importlib
+import itertools
 import json
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -15,7 +17,12 @@ from experiments.methods import ADAPTERS, Adapter
 from experiments.problems import SOURCES, Source
 from experiments.tables import ConfigError, build, nearest
 
-MEASURES = {"error": "test MSE", "error_clean": "test MSE against the noise-free function"}
+MEASURES = {
+    "error": "test MSE",
+    "error_clean": "test MSE against the noise-free function",
+    "error_relative": "relative test error",
+    "fit_seconds": "seconds of one processor",
+}
 
 
 class Task(NamedTuple):
@@ -28,6 +35,15 @@ class Task(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Quick:
+    """What a quick run takes of a part; an empty list takes all."""
+
+    repetitions: int = 1
+    problems: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Part:
     """Problems of one kind, and the methods compared on them."""
 
@@ -37,6 +53,8 @@ class Part:
     methods: tuple[str, ...]
     repetitions: int
     measures: tuple[str, ...] = ("error",)
+    quick: Quick = Quick()
+    keep_predictions: bool = False  # whether rows carry the test rows, for a figure
     show_spread: bool = False  # whether tables give the standard deviation beside the mean
     note: str = ""
     source_settings: dict[str, Any] = field(default_factory=dict)
@@ -58,6 +76,9 @@ class Method:
     revision: int = 1  # to be raised when the code behind it changes: old rows no longer fit
     settings: dict[str, Any] = field(default_factory=dict)
     by_problem: dict[str, dict[str, Any]] = field(default_factory=dict)
+    #: Settings that take several values: one method for each combination, whose values may stand
+    #: in braces in label, note and reference.
+    over: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -66,6 +87,8 @@ class _File:
     parts: dict[str, Part]
     methods: dict[str, Method]
     note: str = ""
+    minutes: float | None = None  # estimate for two cores
+    quick_minutes: float | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +102,12 @@ class Study:
     methods: Mapping[str, Method]
     sources: Mapping[str, Source]  # by part
     adapters: Mapping[tuple[str, str], Adapter]  # by method and problem
+    minutes: float | None = None  # estimated run time on two cores
+
+    @property
+    def name(self) -> str:
+        """What the study is called on the command line."""
+        return study_name(self.path)
 
     def repetitions(self, part: str, problem: str, method: str) -> int:
         """How often a method runs: once, if neither the data nor the method would differ."""
@@ -114,8 +143,21 @@ class Study:
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:8]
 
 
-def load_study(path: Path) -> Study:
+def study_name(path: Path) -> str:
+    """A study is called as its file, or as its folder if the file is config.toml."""
+    return path.parent.name if path.name == "config.toml" else path.stem
+
+
+def load_study(path: Path, quick: bool = False) -> Study:
     """Read and check a config file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    quick : bool
+        Whether only the parts' `quick` repetitions, problems and methods are wanted. What they give
+        is what the full study gives for them.
 
     Raises
     ------
@@ -129,6 +171,7 @@ def load_study(path: Path) -> Study:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{where}: {error}.") from error
     file = build(_File, table, where)
+    file = _expanded(file)
     sources: dict[str, Source] = {}
     adapters: dict[tuple[str, str], Adapter] = {}
     for name, part in file.parts.items():
@@ -138,23 +181,79 @@ def load_study(path: Path) -> Study:
             _known(used, file.methods, f"{here}.methods", "method")
         for measure in part.measures:
             _known(measure, MEASURES, f"{here}.measures", "measure")
-        if part.repetitions < 1:
-            raise ConfigError(f"{here}.repetitions: must be at least 1, not {part.repetitions}.")
+        for count, key in ((part.repetitions, ""), (part.quick.repetitions, ".quick")):
+            if count < 1:
+                raise ConfigError(f"{here}{key}.repetitions: must be at least 1, not {count}.")
+        for used in part.quick.methods:
+            _known(used, part.methods, f"{here}.quick.methods", "method")
+        for problem in part.quick.problems:
+            _known(problem, part.problems, f"{here}.quick.problems", "problem")
+    all_problems = {problem for part in file.parts.values() for problem in part.problems}
+    if quick:
+        narrowed = {name: _quick(part) for name, part in file.parts.items()}
+        file = dataclasses.replace(file, parts=narrowed, minutes=file.quick_minutes)
     problems = {problem for part in file.parts.values() for problem in part.problems}
     for name, method in file.methods.items():
         here = f"{where}.methods.{name}"
         for problem in method.by_problem:
-            _known(problem, problems, f"{here}.by_problem", "problem")
+            _known(problem, all_problems, f"{here}.by_problem", "problem")
         if method.repetitions is not None and method.repetitions < 1:
             raise ConfigError(f"{here}.repetitions: must be at least 1, not {method.repetitions}.")
         if method.variant_of:
             _known(method.variant_of, file.methods, f"{here}.variant_of", "method")
         kind = _adapter(method.adapter, here)
-        for problem in sorted(problems):
+        met = {p for part in file.parts.values() if name in part.methods for p in part.problems}
+        for problem in sorted(met or problems):
             own = method.by_problem.get(problem, {})
             place = f"{here}.by_problem.{problem}" if own else f"{here}.settings"
             adapters[name, problem] = build(kind, {**method.settings, **own}, place)
-    return Study(path, file.title, file.note, file.parts, file.methods, sources, adapters)
+    return Study(
+        path, file.title, file.note, file.parts, file.methods, sources, adapters, file.minutes
+    )
+
+
+def _expanded(file: _File) -> _File:
+    """The file with every method that goes over values replaced by one method per combination."""
+    names: dict[str, list[str]] = {}
+    methods: dict[str, Method] = {}
+    for name, method in file.methods.items():
+        names[name] = []
+        for values in itertools.product(*method.over.values()):
+            chosen = dict(zip(method.over, values, strict=True))
+            own = ",".join([f"{name}", *(f"{key}={value}" for key, value in chosen.items())])
+            names[name].append(own)
+            methods[own] = dataclasses.replace(
+                method,
+                settings={**method.settings, **chosen},
+                over={},
+                **{
+                    text: getattr(method, text).format(**chosen)
+                    for text in ("label", "note", "reference")
+                },
+            )
+    parts = {
+        name: dataclasses.replace(
+            part,
+            methods=_replaced(part.methods, names),
+            quick=dataclasses.replace(part.quick, methods=_replaced(part.quick.methods, names)),
+        )
+        for name, part in file.parts.items()
+    }
+    return dataclasses.replace(file, parts=parts, methods=methods)
+
+
+def _replaced(methods: tuple[str, ...], names: Mapping[str, list[str]]) -> tuple[str, ...]:
+    return tuple(own for method in methods for own in names.get(method, [method]))
+
+
+def _quick(part: Part) -> Part:
+    """The part as a quick run takes it."""
+    return dataclasses.replace(
+        part,
+        repetitions=min(part.repetitions, part.quick.repetitions),
+        problems=part.quick.problems or part.problems,
+        methods=part.quick.methods or part.methods,
+    )
 
 
 def _source(part: Part, where: str) -> Source:

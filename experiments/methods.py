@@ -8,7 +8,7 @@ Libraries are imported inside `fit`: a worker limits its threads before it loads
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +24,10 @@ class Fitted:
     model: Any
     n_terms: int
     chosen: Mapping[str, Any]
+    #: What figures need beyond the errors; JSON can hold it.
+    details: Mapping[str, Any] = field(default_factory=dict)
+    #: Processor time of the part that a study is about; None counts the whole of `fit`.
+    seconds: float | None = None
 
 
 class Adapter(Protocol):

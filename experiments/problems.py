@@ -14,6 +14,7 @@ import numpy as np
 
 # Their noise inputs are drawn anew with every seed, so even the paper's rows differ.
 _WITH_NOISE_INPUTS = ("airfoil", "ccpp")
+_SPOILING = 2202  # of seeds, so that spoiling draws from streams that nothing else uses
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,38 @@ class Functions:
         return Data(drawn.X[:m], drawn.y[:m], drawn.X[m:], drawn.y[m:], drawn.y_clean[m:])
 
 
+@dataclass(frozen=True)
+class SpoiltFunctions(Functions):
+    """A function of the paper with another dimension, more noise, or outliers in training rows.
+
+    `noise` is a share of the standard deviation of f over the training rows, added to whatever the
+    function has of its own. A share `outliers` of the training rows gets `outlier_size` such
+    deviations added or taken away. The clean target stays the paper's function.
+    """
+
+    n_features: int | None = None
+    noise: float = 0.0
+    outliers: float = 0.0
+    outlier_size: float = 10.0
+
+    def load(self, problem: str, seed: int) -> Data:
+        """As the function is drawn, then spoilt by a stream of its own."""
+        from harfe.datasets import make_function
+
+        n, m = self.n_train + self.n_test, self.n_train
+        drawn = make_function(
+            problem, n, n_features=self.n_features, random_state=self.first_seed + seed
+        )
+        stream = np.random.default_rng([_SPOILING, self.first_seed + seed])
+        deviation = drawn.y_clean[:m].std()
+        y = drawn.y + self.noise * deviation * stream.standard_normal(n)
+        # The same rows and signs at every share: more outliers are the former and some more.
+        rows, signs = stream.permutation(m), stream.choice([-1.0, 1.0], m)
+        hit = rows[: round(self.outliers * m)]
+        y[hit] += signs[hit] * self.outlier_size * deviation
+        return Data(drawn.X[:m], y[:m], drawn.X[m:], y[m:], drawn.y_clean[m:])
+
+
 def _real(bunch: Any) -> Data:
     return Data(bunch.X_train, bunch.y_train, bunch.X_test, bunch.y_test, paper=bunch.paper)
 
@@ -123,4 +156,5 @@ SOURCES: dict[str, type] = {
     "paper_rows": PaperRows,
     "random_splits": RandomSplits,
     "functions": Functions,
+    "spoilt_functions": SpoiltFunctions,
 }

@@ -31,11 +31,13 @@ class Row:
     n_test: int
     error: float | None = None
     error_clean: float | None = None
+    error_relative: float | None = None
     n_terms: int | None = None
     fit_seconds: float | None = None
     predict_seconds: float | None = None
     chosen: str = ""  # what tuning chose, as name=value
     failure: str = ""
+    details: str = ""  # what figures need beyond a number, as JSON in one line
 
     @property
     def task(self) -> Task:
@@ -45,7 +47,7 @@ class Row:
 
 COLUMNS = tuple(field.name for field in dataclasses.fields(Row))
 _INTEGERS = ("repetition", "seed", "n_train", "n_test", "n_terms")
-_FLOATS = ("error", "error_clean", "fit_seconds", "predict_seconds")
+_FLOATS = ("error", "error_clean", "error_relative", "fit_seconds", "predict_seconds")
 _OPTIONAL = ("n_terms", *_FLOATS)
 
 

@@ -12,7 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.config import Study, Task
+from experiments.config import Study, Task, study_name
 from experiments.results import ResultsError, ResultsFile, Row
 from experiments.tables import ConfigError, nearest
 from experiments.worker import Job, measure, prepare
@@ -168,7 +168,7 @@ def _alone(config: Path) -> Iterator[None]:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise ResultsError(
-                    f"Another run of {config.parent.name} is at work. Wait for it, or stop it."
+                    f"Another run of {study_name(config)} is at work. Wait for it, or stop it."
                 ) from None
         yield
 
@@ -197,7 +197,8 @@ def _prune(
 
 def _job(study: Study, task: Task) -> Job:
     adapter = study.adapters[task.method, task.problem]
-    return Job(task, study.sources[task.part], adapter, study.fingerprint(task))
+    keep = study.parts[task.part].keep_predictions
+    return Job(task, study.sources[task.part], adapter, study.fingerprint(task), keep)
 
 
 class _Clock:

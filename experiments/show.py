@@ -56,10 +56,9 @@ def markdown(study: Study, rows: Sequence[Row], outdated: int = 0) -> str:
     state = f"{len(rows)} of {total} repetitions are done, {failed} of them failed."
     if outdated:
         state += f" {outdated} rows that do not fit the config any more are not shown."
-    name = study.path.parent.name
     lines = [
         f"# {study.title}",
-        f"Made by `python -m experiments show {name}` from `results.csv`. {state}",
+        f"Made by `python -m experiments show {study.name}` from `results.csv`. {state}",
         *_paragraphs(study.note),
         *_method_notes(study),
     ]

@@ -6,6 +6,7 @@ Nothing heavy is imported above: the limits on threads must be set before the li
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -13,6 +14,7 @@ import signal
 import threading
 import time
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from experiments.config import Task
@@ -34,6 +36,7 @@ class Job:
     source: Source
     adapter: Adapter
     fingerprint: str
+    keep_predictions: bool = False
 
 
 def prepare() -> None:
@@ -73,6 +76,8 @@ def measure(job: Job) -> Row:
             start = time.process_time()
             predicted = fitted.model.predict(data.X_test)
             predict_seconds = time.process_time() - start
+            if fitted.seconds is not None:
+                fit_seconds = fitted.seconds
             if not np.all(np.isfinite(predicted)):
                 raise ValueError("predictions are not finite")
         except ImportError:
@@ -81,15 +86,25 @@ def measure(job: Job) -> Row:
             text = " ".join(f"{type(error).__name__}: {error}".split())
             return Row(*facts, failure=text[:_LONGEST_FAILURE])
     clean = data.y_test_clean
+    truth = data.y_test if clean is None else clean
+    details = dict(fitted.details)
+    if job.keep_predictions:
+        details |= {"truth": _short_list(truth), "predicted": _short_list(predicted)}
     return Row(
         *facts,
         error=float(np.mean((predicted - data.y_test) ** 2)),
         error_clean=None if clean is None else float(np.mean((predicted - clean) ** 2)),
+        error_relative=float(np.linalg.norm(predicted - truth) / np.linalg.norm(truth)),
         n_terms=fitted.n_terms,
         fit_seconds=fit_seconds,
         predict_seconds=predict_seconds,
         chosen=" ".join(f"{name}={_brief(value)}" for name, value in fitted.chosen.items()),
+        details=json.dumps(details, separators=(",", ":")) if details else "",
     )
+
+
+def _short_list(values: Iterable[float]) -> list[float]:
+    return [float(f"{value:.5g}") for value in values]
 
 
 def _brief(value: object) -> str:

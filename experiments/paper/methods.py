@@ -1,0 +1,339 @@
+"""The methods of the paper's tables with the paper's settings; adapters as in `experiments.methods`.
+
+Where the paper leaves a setting open it is chosen by cross-validation on training rows.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from experiments.methods import Fitted
+
+# The paper's symbols, and what harfe calls them.
+_AS_PRINTED = {"init": "zero", "fit_intercept": False, "input_scale": "none", "input_clip": None}
+_SYMBOLS = {"N": "n_components", "s": "n_nonzero_coefs", "q": "order"}
+
+
+@dataclass(frozen=True)
+class Harfe:
+    """Algorithm 1 with the paper's settings.
+
+    `reading` says what λ and μ belong to, which the paper leaves open: "unit", feature columns of
+    unit root-mean-square and ridge weight λ there (the authors' code); "raw", columns as they are
+    and ridge weight mλ (the formula in the text); "raw_lambda", columns as they are and ridge weight λ.
+    N, s, q and λ that are not given are those of the paper's table of real data.
+    """
+
+    reading: str
+    N: int | None = None
+    s: int | None = None
+    share: float | None = None  # s as a share of N, where s is not given
+    q: int | None = None
+    lam: float | None = None
+    mu: float = 0.1
+    weights: str = "uniform"
+    bias: str = "uniform"
+    max_iter: int = 50
+    residual: float = 1e-6  # stop at this share of ‖y‖
+    standardise: bool = False  # inputs and target, by the training rows
+    keep_shares: bool = False  # of the variables, for a histogram
+
+    def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
+        """One run, nothing is tuned."""
+        from harfe import HARFERegressor
+
+        m = len(y)
+        lam = paper["m_lambda"] if self.lam is None else self.lam
+        scale, alpha, step = {
+            "unit": ("rms", lam, self.mu),
+            "raw": ("none", lam, m * self.mu),
+            "raw_lambda": ("none", lam / m, m * self.mu),
+        }[self.reading]
+        known = dict(paper) if self.share is None else {**paper, "s": round(self.share * self.N)}
+        settings = {name: _given(self, known, symbol) for symbol, name in _SYMBOLS.items()}
+        model: Any = HARFERegressor(
+            **settings,
+            **_AS_PRINTED,
+            alpha=alpha,
+            weights=self.weights,
+            bias=self.bias,
+            step_size=step,
+            max_iter=self.max_iter,
+            tol=self.residual,
+            column_scale=scale,
+            random_state=seed,
+        )
+        estimator = model if not self.standardise else _standardised(model)
+        start = time.process_time()
+        estimator.fit(X, y)
+        seconds = time.process_time() - start
+        if self.standardise:
+            model = estimator.regressor_["model"]
+        chosen = {
+            **settings,
+            "alpha": alpha,
+            "rounds": model.n_iter_,
+            "stop": model.stop_reason_.name.lower(),
+        }
+        details: dict[str, Any] = {"inputs": X.shape[1]}
+        if self.keep_shares:
+            details |= variable_shares(model)
+        return Fitted(estimator, int(model.n_nonzero_coefs_), chosen, details, seconds)
+
+
+@dataclass(frozen=True)
+class TunedHarfe:
+    """Algorithm 1 on standardised data; ridge weight and s by cross-validation where several."""
+
+    N: int
+    q: int
+    s: tuple[int, ...]
+    lam: tuple[float, ...]
+    mu: float = 0.1
+    folds: int = 5
+    max_iter: int = 50
+
+    def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
+        """The pool is the same for all candidates."""
+        from sklearn.model_selection import GridSearchCV, KFold
+
+        from harfe import HARFERegressor
+
+        model = HARFERegressor(
+            self.N,
+            **_AS_PRINTED,
+            order=self.q,
+            weights="uniform",
+            bias="uniform",
+            step_size=self.mu,
+            max_iter=self.max_iter,
+            random_state=seed,
+        )
+        search = GridSearchCV(
+            _standardised(model),
+            {
+                "regressor__model__n_nonzero_coefs": list(self.s),
+                "regressor__model__alpha": list(self.lam),
+            },
+            scoring="neg_mean_squared_error",
+            cv=KFold(self.folds, shuffle=True, random_state=0),
+        ).fit(X, y)
+        best = search.best_estimator_.regressor_["model"]
+        chosen = {"s": best.n_nonzero_coefs_, "alpha": best.alpha}
+        return Fitted(search, int(best.n_nonzero_coefs_), chosen)
+
+
+@dataclass(frozen=True)
+class Srfe:
+    """SRFE on features of the paper's law; λ of the l1 problem by its noise level.
+
+    Several noise levels are judged by cross-validation; one is taken as it is.
+    """
+
+    noise_level: tuple[float, ...]
+    N: int | None = None
+    q: int | None = None
+    weights: str = "uniform"
+    bias: str = "uniform"
+    scale: float = 1.0
+    fit_intercept: bool = False
+    standardise: bool = False  # inputs, by the training rows
+    folds: int = 5
+
+    def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
+        """One path a fold, and one for all rows."""
+        from harfe.rivals import SRFERegressor
+
+        levels = self.noise_level
+        model = SRFERegressor(
+            _given(self, paper, "N"),
+            order=_given(self, paper, "q"),
+            scale=self.scale,
+            noise_level=levels[0] if len(levels) == 1 else list(levels),
+            weights=self.weights,
+            bias=self.bias,
+            fit_intercept=self.fit_intercept,
+            input_scale="standard" if self.standardise else "none",
+            cv=self.folds,
+            random_state=seed,
+        ).fit(X, y)
+        chosen = {"noise_level": model.noise_level_, "reached": model.reached_}
+        return Fitted(model, model.n_terms_, chosen)
+
+
+@dataclass(frozen=True)
+class Ssam:
+    """SSAM with settings that were chosen before."""
+
+    order: int
+    bandwidth: float
+    alpha: float
+
+    def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
+        """One fit."""
+        from harfe.rivals import SSAMRegressor
+
+        model = SSAMRegressor(
+            order=self.order, bandwidth=self.bandwidth, alpha=self.alpha, random_state=seed
+        ).fit(X, y)
+        return Fitted(model, model.n_terms_, {"pairs": str(model.pairs_)})
+
+
+@dataclass(frozen=True)
+class Rfrr:
+    """Ridge on all N features of the paper's law; the ridge weight by cross-validation."""
+
+    N: int
+    q: int
+    weights: str = "uniform"
+    bias: str = "uniform"
+    fit_intercept: bool = False
+    standardise: bool = False  # inputs, by the training rows
+
+    def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
+        """One eigendecomposition for all ridge weights."""
+        from harfe.rivals import RFRRRegressor
+
+        model = RFRRRegressor(
+            self.N,
+            order=self.q,
+            scale=1.0,
+            weights=self.weights,
+            bias=self.bias,
+            fit_intercept=self.fit_intercept,
+            input_scale="standard" if self.standardise else "none",
+            random_state=seed,
+        ).fit(X, y)
+        return Fitted(model, model.n_terms_, {"alpha": model.alpha_})
+
+
+@dataclass(frozen=True)
+class ElasticNet:
+    """Elastic Net on the features that SRFE has; penalty and mixture by cross-validation."""
+
+    N: int
+    q: int
+    n_alphas: int
+    l1_ratio: tuple[float, ...]
+    folds: int
+    max_iter: int
+    tol: float
+    weights: str = "normal"
+    bias: str = "phase"
+
+    def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
+        """Coordinate descent over a path for every mixture."""
+        from sklearn.linear_model import ElasticNetCV
+        from sklearn.pipeline import make_pipeline
+
+        from harfe import SparseRandomFeatures
+
+        features = SparseRandomFeatures(
+            self.N,
+            order=self.q,
+            weights=self.weights,
+            bias=self.bias,
+            random_state=seed,
+        )
+        net = ElasticNetCV(
+            l1_ratio=list(self.l1_ratio),
+            alphas=self.n_alphas,
+            eps=1e-4,
+            cv=self.folds,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+        model = make_pipeline(features, net).fit(X, y)
+        chosen = {"alpha": net.alpha_, "l1_ratio": net.l1_ratio_}
+        return Fitted(model, int(np.count_nonzero(net.coef_)), chosen)
+
+
+@dataclass(frozen=True)
+class Spgl1:
+    """SRFE's problem by spgl1, the spectral projected gradient method that its authors used.
+
+    Minimise ‖c‖₁ subject to ‖A c - y‖₂ <= residual·‖y‖₂, columns of A of unit root-mean-square.
+    """
+
+    N: int
+    q: int
+    residual: float
+    max_iter: int
+    weights: str = "normal"
+    bias: str = "phase"
+
+    def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
+        """Only the optimisation is timed."""
+        import spgl1
+
+        from harfe import SparseRandomFeatures
+
+        features = SparseRandomFeatures(
+            self.N,
+            order=self.q,
+            weights=self.weights,
+            bias=self.bias,
+            random_state=seed,
+        ).fit(X)
+        A = features.transform(X)
+        scale = np.sqrt(np.mean(A**2, axis=0))
+        A /= scale
+        # Its line search reports failures of single steps, which the residual below tells better.
+        logging.getLogger("spgl1").setLevel(logging.ERROR)
+        target = self.residual * np.linalg.norm(y)
+        start = time.process_time()
+        c, residual, _, info = spgl1.spg_bpdn(A, y, target, iter_lim=self.max_iter)
+        seconds = time.process_time() - start
+        share = float(np.linalg.norm(residual) / np.linalg.norm(y))
+        chosen = {"iterations": info["niters"], "residual": share}
+        model = _Expansion(features, c / scale)
+        return Fitted(model, int(np.count_nonzero(c)), chosen, {}, seconds)
+
+
+@dataclass(frozen=True)
+class _Expansion:
+    """Features with coefficients."""
+
+    features: Any
+    coef: np.ndarray
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        predicted: np.ndarray = self.features.transform(X) @ self.coef
+        return predicted
+
+
+def variable_shares(model: Any) -> dict[str, list[float]]:
+    """Shares of the variables among kept features, weighted by their coefficients, and drawn."""
+    from harfe.display import VariableHistogramDisplay
+
+    plain = VariableHistogramDisplay.from_estimator(model)
+    weighted = VariableHistogramDisplay.from_estimator(model, weighted=True)
+    shares = {"kept": plain.share, "weighted": weighted.share, "drawn": plain.pool_share}
+    return {name: [round(float(share), 5) for share in found] for name, found in shares.items()}
+
+
+def _given(adapter: Any, paper: Mapping[str, Any], symbol: str) -> Any:
+    """A setting of the adapter, else the paper's for the problem."""
+    own = getattr(adapter, symbol)
+    if own is None and symbol not in paper:
+        raise ValueError(
+            f"the paper has no {symbol} for this problem. Give it in "
+            "[methods.NAME.by_problem.PROBLEM]."
+        )
+    return paper[symbol] if own is None else own
+
+
+def _standardised(model: Any) -> Any:
+    """Inputs and target with mean 0 and deviation 1 over the training rows, as the paper has them."""
+    from sklearn.compose import TransformedTargetRegressor
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    pipeline = Pipeline([("scale", StandardScaler()), ("model", model)])
+    return TransformedTargetRegressor(pipeline, transformer=StandardScaler())
