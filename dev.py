@@ -50,10 +50,15 @@ COMMANDS = {
         ["plot", "rivals"],
         STUDIES,
     ),
+    "paper": (
+        "the paper's tables and figures, run again; paper ARGS: --quick, --only table2, --help",
+        ["paper", "plot", "rivals"],
+        ["experiments paper"],
+    ),
     "lint": ("check style and types", ["lint"], ["ruff check", "ruff format --check", "mypy"]),
 }
 # The step that takes the user's arguments, and is then the only one run.
-STEP_WITH_ARGUMENTS = {"test": "pytest", "study": "experiments"}
+STEP_WITH_ARGUMENTS = {"test": "pytest", "study": "experiments", "paper": "experiments paper"}
 
 
 def check_python():

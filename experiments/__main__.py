@@ -1,4 +1,4 @@
-"""Command line of the experiments: list, run, show."""
+"""Command line of the experiments: list, run, show, paper."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from experiments.config import Study, load_study
+from experiments.paper.run import add_arguments, paper
 from experiments.results import ResultsError, ResultsFile
 from experiments.runner import Progress, run, select
 from experiments.show import write_all
@@ -36,8 +37,12 @@ def main(argv: list[str] | None = None, home: Path = HERE) -> int:
     runs.add_argument("--retry", action="store_true", help="do failed repetitions again")
     shows = commands.add_parser("show", help="write table.md and the figures from results.csv")
     shows.add_argument("study")
+    papers = commands.add_parser("paper", help="run the paper's tables and figures, write the page")
+    add_arguments(papers)
     options = parser.parse_args(argv)
     try:
+        if options.command == "paper":
+            return paper(options, _tell)
         if options.command == "list":
             for path in sorted(home.glob("*/config.toml")):
                 print(_state(load_study(path)))

@@ -103,13 +103,7 @@ class ResultsFile:
 
     def rewrite(self, rows: Iterable[Row]) -> None:
         """Replace all rows at once: whoever reads sees the old file or the new one."""
-        beside = self.path.with_name(self.path.name + ".new")
-        with beside.open("w", encoding="utf-8", newline="") as file:
-            file.write(_line(COLUMNS))
-            file.writelines(_line(_values(row)) for row in rows)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, self.path)
+        write_whole(self.path, "".join([_line(COLUMNS), *(_line(_values(row)) for row in rows)]))
 
     def _complete_text(self) -> str:
         if not self.path.exists():
@@ -130,6 +124,16 @@ class ResultsFile:
             raise ResultsError(
                 f"{self.path.name}: line {number} is damaged ({error}). Delete that line."
             ) from error
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file at once: whoever reads sees the old file or the new one."""
+    beside = path.with_name(path.name + ".new")
+    with beside.open("w", encoding="utf-8", newline="") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, path)
 
 
 def _values(row: Row) -> list[str]:

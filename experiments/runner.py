@@ -118,7 +118,7 @@ def _work(
                 reason, todo = "time is up", []
             while todo and len(running) < jobs:
                 task = todo.pop(0)
-                running[pool.submit(measure, _job(study, task))] = task
+                running[pool.submit(measure, job_of(study, task))] = task
             for row in finished:
                 computed, done, failed = computed + 1, done + 1, failed + bool(row.failure)
                 at_work = tuple(running.values())
@@ -195,7 +195,8 @@ def _prune(
     return rows
 
 
-def _job(study: Study, task: Task) -> Job:
+def job_of(study: Study, task: Task) -> Job:
+    """All that a worker needs for a task of the study."""
     adapter = study.adapters[task.method, task.problem]
     keep = study.parts[task.part].keep_predictions
     return Job(task, study.sources[task.part], adapter, study.fingerprint(task), keep)

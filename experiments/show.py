@@ -155,13 +155,13 @@ def _error_table(study: Study, part: str, rows: Sequence[Row], measure: str) -> 
         for method, cell in by_method.items():
             text = _error_text(cell, entry.show_spread)
             line.append(f"**{text}**" if method in best else text)
-        body.append([*line, *(_number(found.get(problem)) for found in others.values())])
+        body.append([*line, *(number(found.get(problem)) for found in others.values())])
     ranks, count = mean_ranks(_without_variants(study, cells))
     means = geometric_means(relative_errors(cells), entry.methods)
     blank = ["" for _ in others]
     rank_texts = [f"{ranks[method]:.2f}" if method in ranks else "-" for method in entry.methods]
     body.append([f"mean rank ({count} problems)", *rank_texts, *blank])
-    ratios = [_number(means.get(method)) for method in entry.methods]
+    ratios = [number(means.get(method)) for method in entry.methods]
     body.append(["geometric mean of error / best", *ratios, *blank])
     body.append(["failures", *(str(_failed(cells, method)) for method in entry.methods), *blank])
     return _pipe_table(head, body)
@@ -183,9 +183,9 @@ def _print_table(study: Study, part: str, rows: Sequence[Row]) -> str:
             printed = entry.references[study.methods[name].reference].get(problem)
             mean = by_method[name].mean
             if printed is None or math.isnan(mean):
-                line.append(f"{_number(mean)} / -")
+                line.append(f"{number(mean)} / -")
             else:
-                line.append(f"{_number(mean)} / {_number(printed)} = {_size(mean / printed)}")
+                line.append(f"{number(mean)} / {number(printed)} = {_size(mean / printed)}")
         body.append(line)
     return _pipe_table(["problem", *(study.methods[name].label for name in compared)], body)
 
@@ -201,7 +201,7 @@ def _without_variants(study: Study, cells: Table) -> Table:
 def _error_text(cell: Cell, spread: bool) -> str:
     if not cell.values:
         return f"failed ({cell.failed} of {cell.expected})" if cell.failed else "-"
-    text = _number(cell.mean)
+    text = number(cell.mean)
     if spread and len(cell.values) > 1:
         text += f" ± {_size(cell.spread)}"
     if cell.failed:
@@ -245,7 +245,7 @@ def _paragraphs(text: str) -> list[str]:
     return [text.strip()] if text.strip() else []
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
     """Three digits; powers of ten only where zeros would hide the number."""
     if value is None or math.isnan(value):
         return "-"

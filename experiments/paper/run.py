@@ -1,0 +1,190 @@
+"""Run the studies of the paper and write the page: the command `paper`."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from experiments.config import Study, load_study
+from experiments.paper.blocks import to_html, to_markdown
+from experiments.paper.claims import load_claims
+from experiments.paper.evidence import Evidence
+from experiments.paper.figures import write_figures
+from experiments.paper.page import make_page
+from experiments.paper.verdicts import current_rows, load_printed
+from experiments.results import ResultsFile, Row, write_whole
+from experiments.runner import Progress, run
+from experiments.tables import ConfigError, nearest
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE.parents[1] / "results"
+
+#: The studies, short ones first: a run that is stopped has many of them complete.
+STUDIES = (
+    "table3",
+    "figure2",
+    "figure4",
+    "figure5",
+    "step",
+    "lottery",
+    "outliers",
+    "table1",
+    "figure3",
+    "table2",
+    "table4",
+)
+_SAME = 1e-6  # relative difference of errors that are called equal
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument(
+        "--only", nargs="+", default=list(STUDIES), metavar="NAME", help=", ".join(STUDIES)
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="the first draws of what is fast, in ten minutes"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one a core)"
+    )
+    parser.add_argument(
+        "--max-time",
+        type=float,
+        metavar="S",
+        help="begin nothing after S seconds; run again to go on",
+    )
+    parser.add_argument(
+        "--to",
+        type=Path,
+        metavar="FOLDER",
+        help="where results are kept and looked for (default: results, or results/quick); an empty "
+        "folder begins anew",
+    )
+    parser.add_argument("--redo", action="store_true", help="drop rows whose settings have changed")
+    parser.add_argument("--retry", action="store_true", help="do failed repetitions again")
+    parser.add_argument("--show", action="store_true", help="run nothing, write the page")
+
+
+def paper(options: argparse.Namespace, report: Callable[[Progress], None]) -> int:
+    """Run what was asked for, write the page, and return the exit code."""
+    if options.jobs < 1:
+        raise ConfigError(f"--jobs {options.jobs}: type a number from 1.")
+    for name in options.only:
+        if name not in STUDIES:
+            raise ConfigError(f"--only {name}: unknown. {nearest(name, STUDIES)}")
+    folder = options.to or (RESULTS / "quick" if options.quick else RESULTS)
+    folder.mkdir(parents=True, exist_ok=True)
+    studies = {name: load_study(HERE / f"{name}.toml", options.quick) for name in STUDIES}
+    reason = "finished"
+    if not options.show:
+        reason = _run_all(studies, folder, options, report)
+    for path in write_page(studies, folder, options.quick):
+        print(path)
+    return 130 if reason == "interrupted" else 0
+
+
+def _run_all(
+    studies: Mapping[str, Study],
+    folder: Path,
+    options: argparse.Namespace,
+    report: Callable[[Progress], None],
+) -> str:
+    """Run the studies in turn; how the last one ended."""
+    start, reason = time.monotonic(), "finished"
+    for name in [name for name in STUDIES if name in options.only]:
+        left = None
+        if options.max_time is not None:
+            left = max(options.max_time - (time.monotonic() - start), 0)
+        minutes = studies[name].minutes
+        _tell(f"{name}: {studies[name].title}; about {minutes:g} min from scratch on two cores")
+        try:
+            outcome = run(
+                studies[name],
+                results_of(folder, name),
+                jobs=options.jobs,
+                max_time=left,
+                redo=options.redo,
+                retry=options.retry,
+                report=_Seldom(report),
+            )
+        except FileNotFoundError as error:  # the real data do not come with the project
+            _tell(f"{name} is left out: {error}")
+            continue
+        reason = outcome.reason
+        _tell(
+            f"{name}: {reason}, {outcome.computed} computed, {outcome.failed} failed, "
+            f"{outcome.left} left"
+        )
+        if reason == "interrupted":
+            break
+    return reason
+
+
+def results_of(folder: Path, name: str) -> ResultsFile:
+    """The rows of a study."""
+    return ResultsFile(folder / f"{name}.csv")
+
+
+def gather(studies: Mapping[str, Study], folder: Path) -> Evidence:
+    """All rows that fit the studies as they are."""
+    rows = {
+        name: current_rows(study, results_of(folder, name).read())
+        for name, study in studies.items()
+    }
+    return Evidence(studies, rows, load_printed(HERE / "paper.toml"))
+
+
+def write_page(studies: Mapping[str, Study], folder: Path, quick: bool = False) -> list[Path]:
+    """Write figures, README.md and paper.html from the rows in the folder."""
+    evidence = gather(studies, folder)
+    pictures = {
+        name: write_figures(name, study, evidence.rows[name], folder / "figures")
+        for name, study in studies.items()
+    }
+    command = f"python3 dev.py paper{' --quick' if quick else ''}"
+    agreement = "" if folder == RESULTS else _agreement(evidence.rows)
+    page = make_page(evidence, load_claims(HERE / "claims.toml"), pictures, command, agreement)
+    written = [folder / "README.md", folder / "paper.html"]
+    for path, text in zip(written, (to_markdown(page), to_html(page)), strict=True):
+        write_whole(path, text)
+    return written
+
+
+def _agreement(rows: Mapping[str, Sequence[Row]]) -> str:
+    """A sentence on how many rows equal those that the repository holds; empty without any."""
+    same = compared = 0
+    for name, own in rows.items():
+        known = {row.task: row for row in results_of(RESULTS, name).read()}
+        for row in own:
+            other = known.get(row.task)
+            if other is not None and other.hash == row.hash and row.error and other.error:
+                compared += 1
+                same += math.isclose(row.error, other.error, rel_tol=_SAME)
+    if not compared:
+        return ""
+    return (
+        f"Of these rows {compared} are also in the results of the full run that the repository "
+        f"holds; {same} of them have the same error to six digits."
+    )
+
+
+class _Seldom:
+    """Passes on what a run reports, but not more than once in two seconds."""
+
+    def __init__(self, report: Callable[[Progress], None]):
+        self._report, self._last = report, -math.inf
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if now - self._last >= 2 or progress.done == progress.total or progress.row.failure:
+            self._last = now
+            self._report(progress)
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
