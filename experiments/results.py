@@ -103,7 +103,7 @@ class ResultsFile:
 
     def rewrite(self, rows: Iterable[Row]) -> None:
         """Replace all rows at once: whoever reads sees the old file or the new one."""
-        write_whole(self.path, "".join([_line(COLUMNS), *(_line(_values(row)) for row in rows)]))
+        write_whole(self.path, csv_text([COLUMNS, *map(_values, rows)]))
 
     def _complete_text(self) -> str:
         if not self.path.exists():
@@ -147,6 +147,11 @@ def _values(row: Row) -> list[str]:
         else:
             values.append(" ".join(str(value).split()))
     return values
+
+
+def csv_text(lines: Iterable[Iterable[object]]) -> str:
+    """Lines of a CSV file as one text."""
+    return "".join(map(_line, lines))
 
 
 def _line(values: Iterable[object]) -> str:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -14,7 +15,6 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.colors import to_hex
-from test_paper import script
 
 from harfe import HARFERegressor, HARFERegressorCV, display
 from harfe.anova import anova
@@ -24,6 +24,7 @@ from harfe.display._seen import SeenInput
 from harfe.kept_inputs import KeptInputs
 from harfe.metrics import mean_squared_error
 
+ROOT = Path(__file__).resolve().parents[1]
 LONG = (
     "Gas turbine compressor decay state coefficient [-]",
     "Gas turbine decay state coefficient [-]",
@@ -836,12 +837,15 @@ def test_a_constant_prediction_has_no_steps(constant, data):
 
 
 def test_the_five_true_variables_lead_the_histogram_of_g(monkeypatch):
-    monkeypatch.syspath_prepend(script("paper_rows").__spec__.origin.rpartition(os.sep)[0])
-    histograms = script("histograms")
+    monkeypatch.syspath_prepend(ROOT)
+    from experiments.paper.methods import Harfe
+
+    as_real_data = Harfe("unit", N=10_000, s=200, q=2, lam=0.5, standardise=True)
     for seed in range(5):
-        model, _ = histograms.g_model("as the real data, mλ = 0.5", seed)
+        g = make_function("friedman_g", 200, random_state=seed)
+        model = as_real_data.fit(g.X, g.y, seed, {}).model.regressor_["model"]
         drawn = display.VariableHistogramDisplay.from_estimator(model)
-        assert histograms.five_lead(drawn.share)
+        assert min(drawn.share[:5]) > max(drawn.share[5:])
         # Every one of them more often than it was drawn, no other one.
         assert ((drawn.share > drawn.pool_share) == (np.arange(20) < 5)).all()
 
@@ -851,9 +855,14 @@ def test_the_five_true_variables_lead_the_histogram_of_g(monkeypatch):
     ("name", "most", "least"),
     [("propulsion", {2}, {13, 14}), ("speech", {12, 13}, None), ("telemonitor", {2}, None)],
 )
-def test_the_histograms_of_real_data_agree_with_the_text_of_the_paper(name, most, least):
+def test_the_histograms_of_real_data_agree_with_the_text_of_the_paper(
+    monkeypatch, name, most, least
+):
+    monkeypatch.syspath_prepend(ROOT)
+    from experiments.paper.methods import Harfe
+
     data = load_real(name)
-    model = script("paper_rows").paper_model(data.paper, 0).fit(data.X_train, data.y_train)
+    model = Harfe("unit").fit(data.X_train, data.y_train, 0, data.paper).model
     share = display.VariableHistogramDisplay.from_estimator(model).share
     order = np.argsort(-share).tolist()
     assert set(order[: len(most)]) == most

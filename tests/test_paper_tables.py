@@ -1,5 +1,6 @@
 """The paper's tables and figures: the rule for verdicts, the files, the page, real slices."""
 
+import csv
 import json
 import math
 import os
@@ -555,6 +556,10 @@ def test_the_page_in_the_repository_is_what_the_results_give(studies, tmp_path):
     assert told.group(1) == told.group(2)
     kept = (RESULTS / "README.md").read_text(encoding="utf-8")
     assert page.replace(told.group(0), "") == kept
+    assert (tmp_path / "cells.csv").read_text() == (RESULTS / "cells.csv").read_text()
+    lines = list(csv.DictReader((tmp_path / "cells.csv").open(encoding="utf-8")))
+    assert len(lines) == 36 + 24 + 74 + 77
+    assert all(line["reason"] for line in lines)
     for picture in re.findall(r"!\[.*\]\((.*\.png)\)", page):
         numbers = Path(picture).with_suffix(".csv")
         assert (tmp_path / numbers).read_text() == (RESULTS / numbers).read_text()
@@ -571,7 +576,7 @@ def test_the_page_in_the_repository_is_what_the_results_give(studies, tmp_path):
 def test_nothing_run_gives_a_page_that_says_so(tmp_path, capsys):
     assert main(["paper", "--show", "--quick", "--to", str(tmp_path)]) == 0
     told = capsys.readouterr().out.splitlines()
-    assert [Path(line).name for line in told] == ["README.md", "paper.html"]
+    assert [Path(line).name for line in told] == ["README.md", "paper.html", "cells.csv"]
     page = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert "0 of " in page
     assert "| **All** | **1** |" in page or "not run" in page

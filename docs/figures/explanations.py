@@ -22,7 +22,7 @@ import pandas as pd
 from harfe import HARFERegressor, HARFERegressorCV, display
 from harfe.datasets import load_real, make_function
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+ROOT = Path(__file__).resolve().parents[2]
 FIGURE_5 = ("propulsion", "housing", "speech", "telemonitor")
 
 
@@ -71,9 +71,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="Friedman's first function only")
     given = parser.parse_args()
     folder = Folder(given.folder)
-    sys.path.insert(0, str(BENCHMARKS))
-    from histograms import g_model
-    from paper_rows import paper_model
+    sys.path.insert(0, str(ROOT))
+    from experiments.paper.methods import Harfe
 
     # That inputs of the real tables depend on each other stands below the figures.
     warnings.filterwarnings("ignore", message=".*(depend on each other|strongly correlated)")
@@ -88,7 +87,9 @@ def main() -> None:
         draw_model(folder, f"friedman1_{name}", model.fit(X, train.y), X_test, test.y_clean)
     if given.quick:
         return
-    model, _ = g_model("as the real data, mλ = 0.5", seed=0)
+    g = make_function("friedman_g", 200, random_state=0)
+    as_real_data = Harfe("unit", N=10_000, s=200, q=2, lam=0.5, standardise=True)
+    model = as_real_data.fit(g.X, g.y, 0, {}).model.regressor_["model"]
     drawn = display.VariableHistogramDisplay.from_estimator(model)
     drawn.variables = tuple(f"x{j}" for j in range(1, 21))  # the paper counts from 1
     folder.save("figure_4", drawn)
@@ -99,7 +100,7 @@ def main() -> None:
         data = load_real(name)
         X = pd.DataFrame(data.X_train, columns=data.feature_names)
         X_test = pd.DataFrame(data.X_test, columns=data.feature_names)
-        model = paper_model(data.paper, seed=0).fit(X, data.y_train)
+        model = Harfe("unit").fit(X, data.y_train, 0, data.paper).model
         draw_model(folder, f"figure_5_{name}", model, X_test, data.y_test)
 
 

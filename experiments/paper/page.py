@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -66,6 +67,7 @@ def make_page(
             }
         ),
         Text(_RULE),
+        Text("Every cell with its reading, range and reason is a line of [cells.csv](cells.csv)."),
     ]
     page += _table1(evidence, judged["table1"])
     page += _table2(evidence, judged["table2"])
@@ -87,6 +89,26 @@ def make_page(
     ):
         page += _pictures(title, evidence, name, pictures)
     return page
+
+
+def cell_lines(evidence: Evidence) -> list[list[str]]:
+    """Every printed number with what was measured for it, a line each, the head first."""
+    head = "table row column printed reading median p10 p90 draws verdict reason"
+    lines = [head.split()]
+    for name in evidence.printed.tables:
+        for cell in evidence.cells(name):
+            own, values = cell.nearest, cell.nearest.cell.values
+            low, high = spread(values) if values else (math.nan, math.nan)
+            numbers = [f"{value:.5g}" for value in (own.cell.median, low, high)]
+            told = [own.judgement.verdict.value, own.judgement.reason]
+            place = [name, cell.row, cell.column, f"{cell.printed:.5g}", own.label]
+            lines.append([*place, *numbers, str(len(values)), *told])
+    for size in judged_sizes(evidence.printed.table3, evidence.found_sizes()):
+        found = "nan" if size.found is None else f"{size.found:g}"
+        place = ["table3", size.dataset, size.name, f"{size.printed:g}", ""]
+        told = [size.judgement.verdict.value, size.judgement.reason]
+        lines.append([*place, found, found, found, "1", *told])
+    return lines
 
 
 _TITLES = {
@@ -226,6 +248,7 @@ def _readings(
         ["reading", *(v.value for v in shown)],
         [[kind, *(str(found[v]) for v in shown)] for kind, found in counts.items()],
     )
+    yield Text(_best_matches(counts))
     columns = list(dict.fromkeys(cell.column for cell in several))
     body: dict[str, list[str]] = {}
     for cell in several:
@@ -234,6 +257,20 @@ def _readings(
             line[1 + columns.index(cell.column)] = _range(reading.cell, scale)
     yield Text("Each reading, median over draws (10-90 % range):")
     yield TableBlock(["", *columns], list(body.values()))
+
+
+def _best_matches(counts: Mapping[str, Counter[Verdict]]) -> str:
+    """For each method, the reading that reproduces most cells."""
+    methods: dict[str, dict[str, int]] = {}
+    for kind, found in counts.items():
+        method, _, reading = kind.rpartition(", ")
+        methods.setdefault(method, {})[reading] = found[Verdict.REPRODUCED]
+    told = []
+    for method, hits in methods.items():
+        most = max(hits.values())
+        best = " and ".join(f'"{reading}"' for reading, count in hits.items() if count == most)
+        told.append(f"{method}: {best} with {most}")
+    return f"The reading that matches the print in most cells, {'; '.join(told)}."
 
 
 def _reading_of(evidence: Evidence, name: str, method: str) -> str:

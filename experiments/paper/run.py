@@ -15,9 +15,9 @@ from experiments.paper.blocks import to_html, to_markdown
 from experiments.paper.claims import load_claims
 from experiments.paper.evidence import Evidence
 from experiments.paper.figures import write_figures
-from experiments.paper.page import make_page
+from experiments.paper.page import cell_lines, make_page
 from experiments.paper.verdicts import current_rows, load_printed
-from experiments.results import ResultsFile, Row, write_whole
+from experiments.results import ResultsFile, Row, csv_text, write_whole
 from experiments.runner import Progress, run
 from experiments.tables import ConfigError, nearest
 
@@ -140,7 +140,7 @@ def gather(studies: Mapping[str, Study], folder: Path) -> Evidence:
 
 
 def write_page(studies: Mapping[str, Study], folder: Path, quick: bool = False) -> list[Path]:
-    """Write figures, README.md and paper.html from the rows in the folder."""
+    """Write figures, README.md, paper.html and cells.csv from the rows in the folder."""
     evidence = gather(studies, folder)
     pictures = {
         name: write_figures(name, study, evidence.rows[name], folder / "figures")
@@ -149,8 +149,13 @@ def write_page(studies: Mapping[str, Study], folder: Path, quick: bool = False) 
     command = f"python3 dev.py paper{' --quick' if quick else ''}"
     agreement = "" if folder == RESULTS else _agreement(evidence.rows)
     page = make_page(evidence, load_claims(HERE / "claims.toml"), pictures, command, agreement)
-    written = [folder / "README.md", folder / "paper.html"]
-    for path, text in zip(written, (to_markdown(page), to_html(page)), strict=True):
+    texts = {
+        "README.md": to_markdown(page),
+        "paper.html": to_html(page),
+        "cells.csv": csv_text(cell_lines(evidence)),
+    }
+    written = [folder / name for name in texts]
+    for path, text in zip(written, texts.values(), strict=True):
         write_whole(path, text)
     return written
 
