@@ -31,6 +31,11 @@ of it is run, and the one that comes nearest counts. Settings are **not comparab
 used as printed. A sentence is reproduced if it holds in our runs, worse if it does not, better if \
 more than it says holds."""
 
+_SCALES = """\
+Readings of HARFE: "unit", λ and μ belong to features of unit root-mean-square, as in the authors' \
+code; "raw", to features as they are, with ridge weight mλ, as in the text; "raw_lambda", the same \
+with ridge weight λ."""
+
 _MEASURES_MIXED = """\
 The print mixes two measures. The rows svm, lm, mnet, rForst and ANOVA are quoted, and were \
 measured against noisy test rows: no method can be far below the noise variance, {noise}. The rows \
@@ -45,7 +50,7 @@ def make_page(
     claims: Sequence[Claim],
     pictures: Mapping[str, Sequence[Picture]],
     command: str,
-    agreement: str = "",
+    remark: str = "",
 ) -> list[Block]:
     """All blocks of the page, the summary first."""
     judged = {name: list(evidence.cells(name)) for name in evidence.printed.tables}
@@ -56,7 +61,7 @@ def make_page(
         Text(
             'Every number and every checkable sentence of the numerical sections of "HARFE: '
             'Hard-Ridge Random Feature Expansion" (arXiv:2202.02877), beside what this repository '
-            f"measures. Made by `{command}`; {_state(evidence)} {agreement}".strip()
+            f"measures. Made by `{command}`; {_state(evidence)} {remark}".strip()
         ),
         Heading(2, "Summary"),
         summary(
@@ -243,6 +248,7 @@ def _readings(
             kind = _reading_of(evidence, name, reading.method)
             counts.setdefault(kind, Counter())[reading.judgement.verdict] += 1
     shown = [Verdict.REPRODUCED, Verdict.BETTER, Verdict.WORSE]
+    yield Text(_SCALES)
     yield Text("Which reading matches the print: cells of each verdict, had it alone counted:")
     yield TableBlock(
         ["reading", *(v.value for v in shown)],
@@ -269,8 +275,8 @@ def _best_matches(counts: Mapping[str, Counter[Verdict]]) -> str:
     for method, hits in methods.items():
         most = max(hits.values())
         best = " and ".join(f'"{reading}"' for reading, count in hits.items() if count == most)
-        told.append(f"{method}: {best} with {most}")
-    return f"The reading that matches the print in most cells, {'; '.join(told)}."
+        told.append(f"{method}, {best} with {most} cells")
+    return f"The readings that match the print in most cells are, for {'; for '.join(told)}."
 
 
 def _reading_of(evidence: Evidence, name: str, method: str) -> str:

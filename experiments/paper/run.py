@@ -38,6 +38,7 @@ STUDIES = (
     "table2",
     "table4",
 )
+_QUICK = "This is a quick run: few draws and fewer methods, so its verdicts are rough."
 _SAME = 1e-6  # relative difference of errors that are called equal
 
 
@@ -147,8 +148,12 @@ def write_page(studies: Mapping[str, Study], folder: Path, quick: bool = False) 
         for name, study in studies.items()
     }
     command = f"python3 dev.py paper{' --quick' if quick else ''}"
-    agreement = "" if folder == RESULTS else _agreement(evidence.rows)
-    page = make_page(evidence, load_claims(HERE / "claims.toml"), pictures, command, agreement)
+    remarks = [
+        _QUICK if quick else "",
+        "" if folder == RESULTS else _agreement(evidence.rows),
+    ]
+    remark = " ".join(filter(None, remarks))
+    page = make_page(evidence, load_claims(HERE / "claims.toml"), pictures, command, remark)
     texts = {
         "README.md": to_markdown(page),
         "paper.html": to_html(page),
