@@ -15,7 +15,13 @@ from pathlib import Path
 import numpy as np
 
 from experiments.paper.evidence import Evidence, NotRunError
-from experiments.paper.figure_numbers import TIMED, growth_exponents, ratios
+from experiments.paper.figure_numbers import (
+    PRINTED_RATIO,
+    TIMED,
+    growth_exponents,
+    inputs_of_g,
+    ratios,
+)
 from experiments.paper.verdicts import Judgement, Verdict
 from experiments.tables import ConfigError, build, nearest
 
@@ -27,7 +33,6 @@ TRUE_Q = {"inverse_norm": 5, "norm": 5, "ratio": 3, "laplace_sum": 1}
 READINGS = ("unit", "raw")
 FRIEDMAN = ("friedman1", "friedman2", "friedman3")
 QUOTED = ("svm", "lm", "mnet", "forest", "anova")
-MATTER = 5  # inputs of g that matter: the first ones
 
 
 @dataclass(frozen=True)
@@ -298,9 +303,9 @@ def faster(evidence: Evidence) -> Judgement:
     lowest = min(statistics.median(found) for found in at_largest.values())
     verdict = (
         Verdict.WORSE
-        if lowest < 2.5 / NEAR
+        if lowest < PRINTED_RATIO / NEAR
         else Verdict.BETTER
-        if lowest > 2.5 * NEAR
+        if lowest > PRINTED_RATIO * NEAR
         else Verdict.REPRODUCED
     )
     return Judgement(
@@ -322,14 +327,14 @@ def _leaders(share: np.ndarray, count: int) -> set[int]:
 
 def top_five(evidence: Evidence) -> Judgement:
     """In how many draws the five true variables of g lead, reading by reading."""
+    numbers = inputs_of_g(evidence.studies["figure4"], evidence.rows["figure4"])
+    if not numbers.rows:
+        raise NotRunError("figure4 has not been run")
     told, best = [], 0.0
-    study = evidence.studies["figure4"]
-    for method in study.parts["g"].methods:
-        kept = _shares(evidence, "figure4", "friedman_g", method, "kept")
-        # A tie is no lead.
-        hits = sum(min(share[:MATTER]) > max(share[MATTER:]) for share in kept)
-        best = max(best, hits / len(kept))
-        told.append(f"{study.methods[method].label}: {hits} of {len(kept)}")
+    for label, own in numbers.groups("method").items():
+        leads, draws = own.column("leads")[0], own.column("draws")[0]
+        best = max(best, leads / draws)
+        told.append(f"{label}: {leads} of {draws}")
     return _held(best >= MOST, f"Draws in which x1 to x5 lead: {'; '.join(told)}.")
 
 

@@ -5,8 +5,6 @@ Here is all that computes for a figure, and what its values are called. Nothing 
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections import defaultdict
@@ -17,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.config import Study
-from experiments.results import Row
+from experiments.paper.verdicts import spread
+from experiments.results import Row, csv_text
 
 PRINTED_RATIO = 2.5  # SRFE needs so many times the seconds of HARFE, says the paper
 PRINTED_STEP = 0.1  # μ of the paper
@@ -49,12 +48,8 @@ class Numbers:
 
     def text(self) -> str:
         """The numbers as CSV, floats with five digits."""
-        file = io.StringIO()
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(self.columns)
-        for row in self.rows:
-            writer.writerow([f"{v:.5g}" if isinstance(v, float) else v for v in row])
-        return file.getvalue()
+        lines = [[f"{v:.5g}" if isinstance(v, float) else v for v in row] for row in self.rows]
+        return csv_text([self.columns, *lines])
 
 
 # --- figures of the paper ---
@@ -144,9 +139,8 @@ def inputs_of_real_data(study: Study, rows: Sequence[Row]) -> Numbers:
                 for what in ("kept", "weighted", "drawn")
             }
             means = {what: float(np.mean(values)) for what, values in over.items()}
-            low, high = _range(over["kept"])
-            spread = (means["kept"], low, high, means["weighted"], means["drawn"])
-            found.append((group.problem, number + 1, *spread, len(shares)))
+            told = (means["kept"], *spread(over["kept"]), means["weighted"], means["drawn"])
+            found.append((group.problem, number + 1, *told, len(shares)))
     columns = ("problem", "input", "kept", "p10", "p90", "weighted", "drawn", "draws")
     return Numbers(columns, tuple(found))
 
@@ -200,7 +194,7 @@ def tickets(study: Study, rows: Sequence[Row]) -> Numbers:
                 count,
                 count / group.rows[0].n_train,
             )
-            found.append((*where, group.median("error_clean"), *_range(errors)))
+            found.append((*where, group.median("error_clean"), *spread(errors)))
     return Numbers(("problem", "method", "N", "N_per_m", "median", "p10", "p90"), tuple(found))
 
 
@@ -246,8 +240,3 @@ def _groups(study: Study, rows: Sequence[Row]) -> Iterator[_Group]:
             for method in entry.methods:
                 if found[part, problem, method]:
                     yield _Group(part, problem, method, found[part, problem, method])
-
-
-def _range(values: Sequence[float]) -> tuple[float, float]:
-    low, high = np.percentile(values, [10, 90])
-    return float(low), float(high)

@@ -242,15 +242,7 @@ class ElasticNet:
         from sklearn.linear_model import ElasticNetCV
         from sklearn.pipeline import make_pipeline
 
-        from harfe import SparseRandomFeatures
-
-        features = SparseRandomFeatures(
-            self.N,
-            order=self.q,
-            weights=self.weights,
-            bias=self.bias,
-            random_state=seed,
-        )
+        features = _features(self, seed)
         net = ElasticNetCV(
             l1_ratio=list(self.l1_ratio),
             alphas=self.n_alphas,
@@ -282,15 +274,7 @@ class Spgl1:
         """Only the optimisation is timed."""
         import spgl1  # type: ignore[import-untyped]
 
-        from harfe import SparseRandomFeatures
-
-        features = SparseRandomFeatures(
-            self.N,
-            order=self.q,
-            weights=self.weights,
-            bias=self.bias,
-            random_state=seed,
-        ).fit(X)
+        features = _features(self, seed).fit(X)
         A = features.transform(X)
         scale = np.sqrt(np.mean(A**2, axis=0))
         A /= scale
@@ -316,6 +300,14 @@ class _Expansion:
     def predict(self, X: np.ndarray) -> np.ndarray:
         predicted: np.ndarray = self.features.transform(X) @ self.coef
         return predicted
+
+
+def _features(adapter: Any, seed: int) -> Any:
+    """The features alone, by the adapter's N, q and law."""
+    from harfe import SparseRandomFeatures
+
+    law = {"order": adapter.q, "weights": adapter.weights, "bias": adapter.bias}
+    return SparseRandomFeatures(adapter.N, **law, random_state=seed)
 
 
 def _timed_fit(model: Any, X: np.ndarray, y: np.ndarray, warm_up: bool) -> float:
