@@ -258,7 +258,7 @@ class ElasticNet:
 
 @dataclass(frozen=True)
 class Spgl1:
-    """SRFE's problem by spgl1, the spectral projected gradient method that its authors used.
+    """SRFE's problem by spgl1, a spectral projected gradient method and the usual solver of it.
 
     Minimise ‖c‖₁ subject to ‖A c - y‖₂ <= residual·‖y‖₂, columns of A of unit root-mean-square.
     """
