@@ -73,6 +73,7 @@ class Method:
     variant_of: str = ""  # a method that this is only another form of; ranks leave it out
     reference: str = ""  # whose printed numbers, among a part's references, these are held against
     repetitions: int | None = None  # at most so many: for methods too slow for all of a part's
+    not_on: tuple[str, ...] = ()  # problems that it is left out of, for a reason in the note
     revision: int = 1  # to be raised when the code behind it changes: old rows no longer fit
     settings: dict[str, Any] = field(default_factory=dict)
     by_problem: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -111,6 +112,8 @@ class Study:
 
     def repetitions(self, part: str, problem: str, method: str) -> int:
         """How often a method runs: once, if neither the data nor the method would differ."""
+        if problem in self.methods[method].not_on:
+            return 0
         if not (self.methods[method].draws or self.sources[part].varies(problem)):
             return 1
         most, own = self.parts[part].repetitions, self.methods[method].repetitions
@@ -199,6 +202,8 @@ def load_study(path: Path, quick: bool = False) -> Study:
             _known(problem, all_problems, f"{here}.by_problem", "problem")
         if method.repetitions is not None and method.repetitions < 1:
             raise ConfigError(f"{here}.repetitions: must be at least 1, not {method.repetitions}.")
+        for problem in method.not_on:
+            _known(problem, all_problems, f"{here}.not_on", "problem")
         if method.variant_of:
             _known(method.variant_of, file.methods, f"{here}.variant_of", "method")
         kind = _adapter(method.adapter, here)

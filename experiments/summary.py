@@ -42,8 +42,8 @@ class Cell:
 
     @property
     def complete(self) -> bool:
-        """Whether every repetition is there and none failed."""
-        return len(self.values) == self.expected
+        """Whether there are repetitions, every one is there and none failed."""
+        return 0 < len(self.values) == self.expected
 
 
 Table = Mapping[str, Mapping[str, Cell]]  # by problem and method
