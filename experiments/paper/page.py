@@ -348,7 +348,7 @@ def _range(cell: Cell, scale: float = 1) -> str:
     if not cell.values:
         return "failed" if cell.failed else "-"
     text = number(cell.median * scale)
-    if len(cell.values) > 2:
+    if len(cell.values) >= 5:  # of fewer, a tenth means nothing
         low, high = spread(cell.values)
         text += f" ({number(low * scale)} - {number(high * scale)})"
     return text
