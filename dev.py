@@ -51,7 +51,7 @@ COMMANDS = {
         STUDIES,
     ),
     "paper": (
-        "the paper's tables, run again; paper ARGS: --quick, --only table2",
+        "the paper, run again; paper ARGS: --quick, --only table2",
         ["paper", "plot", "rivals"],
         ["experiments paper"],
     ),
