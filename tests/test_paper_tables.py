@@ -566,6 +566,9 @@ def test_the_page_in_the_repository_is_what_the_results_give(studies, tmp_path):
         assert (RESULTS / picture).exists()
     assert page.count("![") == 8
     assert "not run" not in page
+    # The README of the project shows the same summary.
+    summary = re.search(r"\|  \| reproduced .*?\*\*232\*\* \|", page, re.DOTALL).group(0)
+    assert summary in (ROOT / "README.md").read_text(encoding="utf-8")
     evidence = gather(studies, tmp_path)
     counts = re.search(r"\| Table 4, cells \| (\d+) \| (\d+) \| (\d+) \| 0 \| 74 \|", page)
     verdicts = [cell.judgement.verdict for cell in evidence.cells("table4")]
