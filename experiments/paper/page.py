@@ -198,11 +198,11 @@ def _table2(evidence: Evidence, cells: Sequence[PrintedCell]) -> Iterator[Block]
 def _table4(evidence: Evidence, cells: Sequence[PrintedCell]) -> Iterator[Block]:
     yield from _opening("table4", evidence)
     study, rows = evidence.studies["table4"], evidence.rows["table4"]
-    yield Text(study.parts["paper_rows"].note.strip())
     yield Text("The paper's rows: print, our median over draws, and the verdict:")
     yield _print_table(cells, transpose=True)
     for part, entry in study.parts.items():
-        yield Text(f"{entry.title}, all methods, median over draws (10-90 % range), the best bold:")
+        yield Text(f"{entry.title}, all methods. {entry.note.strip()}")
+        yield Text("Median over draws (10-90 % range), the best bold:")
         found = table(study, part, rows, "error")
         yield _by_problem(evidence, "table4", part, found)
 
@@ -327,7 +327,7 @@ def _by_method(
 def _by_problem(
     evidence: Evidence, name: str, part: str, found: Mapping[str, Mapping[str, Cell]]
 ) -> TableBlock:
-    """A line a problem, with the draws of a cell where they are several."""
+    """A line a problem, with the draws of a cell where they are several, but not all."""
     study = evidence.studies[name]
     body = []
     for problem, cells in found.items():
@@ -336,7 +336,7 @@ def _by_problem(
         line = [problem]
         for method, cell in cells.items():
             text = _range(cell)
-            if len(cell.values) > 1:
+            if 1 < len(cell.values) != study.parts[part].repetitions:
                 text += f", {len(cell.values)} draws"
             line.append(f"**{text}**" if medians.get(method) == best else text)
         body.append(line)
