@@ -161,7 +161,7 @@ def _table1(evidence: Evidence, cells: Sequence[PrintedCell]) -> Iterator[Block]
     yield Text("Print, our median over draws in the nearest reading, and the verdict; in percent:")
     yield _print_table(cells, scale=100)
     yield from _readings(evidence, "table1", cells, scale=100)
-    yield from _beside(evidence, "table1", "functions", "error_relative", cells, scale=100)
+    yield from _beside(evidence, "table1", "functions", "error_relative", scale=100)
 
 
 def _table2(evidence: Evidence, cells: Sequence[PrintedCell]) -> Iterator[Block]:
@@ -293,7 +293,6 @@ def _beside(
     name: str,
     part: str,
     measure: str,
-    cells: Sequence[PrintedCell],
     scale: float,
 ) -> Iterator[Block]:
     """Methods that the paper's table does not have."""
