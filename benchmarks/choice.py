@@ -18,14 +18,14 @@ import numpy as np
 from joblib import Parallel, delayed
 from law import ALPHAS, FUNCTIONS, REAL, N, load, recipe_for
 
-from harfe.candidates import candidate_sizes
-from harfe.choosing import Choice, fewest_terms
-from harfe.folds import make_folds
-from harfe.law_search import LawSearch
-from harfe.learning import CANDIDATES
-from harfe.machine import one_blas_thread
-from harfe.race import Data
-from harfe.sparse_models import KINDS, SparseSettings
+from harfe._core.folds import make_folds
+from harfe._core.threads import one_blas_thread
+from harfe.learning.candidates import CANDIDATES
+from harfe.selection.choosing import Choice, fewest_terms
+from harfe.selection.grid_values import candidate_sizes
+from harfe.selection.law_search import LawSearch
+from harfe.selection.race import Data
+from harfe.selection.sparse_models import KINDS, SparseSettings
 
 _EQUAL = 0.005
 

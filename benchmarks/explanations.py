@@ -16,14 +16,14 @@ from collections.abc import Callable
 import numpy as np
 
 from harfe import HARFERegressor
-from harfe.anova import anova
-from harfe.expansion import Expansion
-from harfe.explain import explain
-from harfe.kept_inputs import KeptInputs
-from harfe.law import FeatureLaw
-from harfe.local import explain_local
-from harfe.machine import n_threads, one_blas_thread
-from harfe.partial import partial_dependence
+from harfe._core.threads import n_threads, one_blas_thread
+from harfe.explain.anova import anova
+from harfe.explain.inputs.summary import KeptInputs
+from harfe.explain.local import explain_local
+from harfe.explain.overall import explain
+from harfe.explain.partial import partial_dependence
+from harfe.features.law import FeatureLaw
+from harfe.model.expansion import Expansion
 
 # s, d, order, activation
 SIZES = (

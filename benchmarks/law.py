@@ -21,22 +21,22 @@ from dataclasses import replace
 import numpy as np
 from joblib import Parallel, delayed
 
+from harfe._core.folds import make_folds
+from harfe._core.threads import one_blas_thread
 from harfe.datasets import load_real, make_function
-from harfe.folds import make_folds
-from harfe.homes import make_problem
-from harfe.law import FeatureLaw
-from harfe.law_search import Clock, LawSearch
-from harfe.learning import CANDIDATES, LawFit, stack
-from harfe.machine import one_blas_thread
-from harfe.matching import Points, make_points, match
-from harfe.mixed_law import MixedLaw
-from harfe.path import sparsity_path
-from harfe.pool import FeaturePool
-from harfe.race import Data, errors_on_fold
-from harfe.recipe import Recipe
-from harfe.refining import refine
-from harfe.sparse_models import SparseSettings
-from harfe.swaps import exchange
+from harfe.features.law import FeatureLaw
+from harfe.features.mixed_law import MixedLaw
+from harfe.features.pool import FeaturePool
+from harfe.learning.candidates import CANDIDATES, LawFit, stack
+from harfe.learning.matching import Points, make_points, match
+from harfe.learning.refining import refine
+from harfe.selection.law_search import Clock, LawSearch
+from harfe.selection.race import Data, errors_on_fold
+from harfe.selection.recipe import Recipe
+from harfe.selection.sparse_models import SparseSettings
+from harfe.solvers.homes import make_problem
+from harfe.solvers.path import sparsity_path
+from harfe.solvers.swaps import exchange
 
 FUNCTIONS = ("friedman1", "friedman2", "friedman3")
 REAL = (
@@ -142,7 +142,7 @@ def one(name: str, split: int) -> dict[str, float]:
 
 def search_fit(search: LawSearch, prior: object) -> LawFit:
     """A single candidate, fitted to all rows."""
-    from harfe.sparse_models import fit_law
+    from harfe.selection.sparse_models import fit_law
 
     rows = np.arange(len(search.data.X))
     return stack([fit_law(search.recipe, prior, search.data, rows)], [1.0])  # type: ignore[arg-type]

@@ -15,9 +15,9 @@ import numpy as np
 import scipy.linalg as sla
 
 from harfe import learn_law
-from harfe.learning import CANDIDATES
-from harfe.likelihood import Likelihood
-from harfe.machine import one_blas_thread
+from harfe._core.threads import one_blas_thread
+from harfe.learning.candidates import CANDIDATES
+from harfe.learning.likelihood import Likelihood
 
 
 def friedman(rows: int, inputs: int) -> tuple[np.ndarray, np.ndarray]:

@@ -22,11 +22,11 @@ import scipy.linalg as sla
 
 from harfe import hard_ridge_pursuit, sparsity_path
 from harfe.datasets import load_real, make_function
-from harfe.homes import StoredProblem
-from harfe.law import FeatureLaw
-from harfe.path import find_core
-from harfe.problem import Problem
-from harfe.units import measure_units
+from harfe.features.law import FeatureLaw
+from harfe.features.units import measure_units
+from harfe.solvers.homes import StoredProblem
+from harfe.solvers.path import find_core
+from harfe.solvers.problem import Problem
 
 FUNCTIONS = ("inverse_norm", "norm", "ratio", "laplace_sum", "friedman1", "friedman2", "friedman3")
 REAL = ("housing", "forestfire", "speech", "propulsion", "airfoil")

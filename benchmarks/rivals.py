@@ -16,8 +16,8 @@ import warnings
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from harfe.compare.methods import METHODS, named
 from harfe.datasets import make_function
-from harfe.methods import METHODS, named
 
 #: Largest mean error that a method may have; those without are other people's.
 LIMITS = {

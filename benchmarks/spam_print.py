@@ -14,8 +14,8 @@ import warnings
 
 import numpy as np
 
+from harfe.compare.methods import METHODS
 from harfe.datasets import load_real
-from harfe.methods import METHODS
 from harfe.rivals import SpAMRegressor
 
 PRINTED = {

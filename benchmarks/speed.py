@@ -17,10 +17,11 @@ import numpy as np
 import scipy.linalg as sla
 from sklearn.exceptions import ConvergenceWarning
 
-from harfe import FeatureLaw, HARFERegressor, kernels
-from harfe.homes import RecomputedProblem, StoredProblem
-from harfe.machine import n_threads, one_blas_thread
-from harfe.pool import Rows
+from harfe import FeatureLaw, HARFERegressor
+from harfe._core.threads import n_threads, one_blas_thread
+from harfe.features import kernels
+from harfe.features.pool import Rows
+from harfe.solvers.homes import RecomputedProblem, StoredProblem
 
 M_ROWS, N, S, D = 1000, 10_000, 500, 20
 ALPHA, STEP, ROUNDS = 1e-3, 0.1, 50

@@ -23,9 +23,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harfe import HARFERegressor, kernels
-from harfe.cli import main as harfe
-from harfe.machine import n_threads
+from harfe import HARFERegressor
+from harfe._core.threads import n_threads
+from harfe.cli.main import main as harfe
+from harfe.features import kernels
 from harfe.tables import TableModel
 
 S, D = 100, 20

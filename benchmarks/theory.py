@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 
 from harfe import SparseRandomFeatures
-from harfe.homes import StoredProblem
-from harfe.pursuit import hard_ridge_pursuit
-from harfe.table import Table
+from harfe._core.table import Table
+from harfe.solvers.homes import StoredProblem
+from harfe.solvers.pursuit import hard_ridge_pursuit
 from harfe.theory import (
     best_terms_distance,
     coefficient_bound,

@@ -238,7 +238,7 @@ class Registered:
 
     def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
         """Tune and fit; what was chosen is told where the estimator says so."""
-        from harfe.methods import METHODS
+        from harfe.compare.methods import METHODS
 
         method = METHODS[self.name]
         model = method.make(seed, len(y)).fit(X, y)

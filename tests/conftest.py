@@ -6,7 +6,7 @@ import numba
 import pytest
 from hypothesis import settings
 
-from harfe.machine import one_blas_thread
+from harfe._core.threads import one_blas_thread
 
 # The same examples in every run, so that a red run can be repeated; HYPOTHESIS_PROFILE=explore
 # looks for new ones.

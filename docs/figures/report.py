@@ -13,7 +13,7 @@ from pathlib import Path
 
 from selenium import webdriver
 
-from harfe.cli import main as harfe
+from harfe.cli.main import main as harfe
 
 WIDTH, HEIGHT = 1280, 974
 FLAGS = (

@@ -11,68 +11,46 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harfe.estimator import HARFERegressor
-    from harfe.expansion import Expansion
-    from harfe.explain import Explanation
-    from harfe.features import SparseRandomFeatures
-    from harfe.input_law import InputLaw
-    from harfe.law import FeatureLaw
-    from harfe.league import compare
-    from harfe.learn import learn_law
-    from harfe.learning import LearnedLaw
-    from harfe.path import SparsityPath, sparsity_path
-    from harfe.persist import load, save
-    from harfe.pursuit import PursuitResult, StopReason, hard_ridge_pursuit
-    from harfe.selection import HARFERegressorCV
+    from harfe.compare.league import compare_methods
+    from harfe.estimators.regressor import HARFERegressor
+    from harfe.estimators.regressor_cv import HARFERegressorCV
+    from harfe.explain.inputs.distribution import InputLaw
+    from harfe.explain.overall import Explanation
+    from harfe.features.law import FeatureLaw
+    from harfe.features.mixed_law import MixedLaw
+    from harfe.features.transformer import SparseRandomFeatures
+    from harfe.files.save_load import load, save
+    from harfe.learning.candidates import LearnedLaw
+    from harfe.model.expansion import Expansion
+    from harfe.selection.learn_law import learn_law
+    from harfe.solvers.path import SparsityPath, sparsity_path
+    from harfe.solvers.pursuit import PursuitResult, StopReason, hard_ridge_pursuit
 
 __version__ = version("harfe")
 
 _HOME = {
-    "Expansion": "expansion",
-    "Explanation": "explain",
-    "FeatureLaw": "law",
-    "HARFERegressor": "estimator",
-    "HARFERegressorCV": "selection",
-    "InputLaw": "input_law",
-    "LearnedLaw": "learning",
-    "PursuitResult": "pursuit",
-    "SparseRandomFeatures": "features",
-    "SparsityPath": "path",
-    "StopReason": "pursuit",
-    "compare": "league",
-    "hard_ridge_pursuit": "pursuit",
-    "learn_law": "learn",
-    "load": "persist",
-    "save": "persist",
-    "sparsity_path": "path",
+    "Expansion": "model.expansion",
+    "Explanation": "explain.overall",
+    "FeatureLaw": "features.law",
+    "HARFERegressor": "estimators.regressor",
+    "HARFERegressorCV": "estimators.regressor_cv",
+    "InputLaw": "explain.inputs.distribution",
+    "LearnedLaw": "learning.candidates",
+    "MixedLaw": "features.mixed_law",
+    "PursuitResult": "solvers.pursuit",
+    "SparseRandomFeatures": "features.transformer",
+    "SparsityPath": "solvers.path",
+    "StopReason": "solvers.pursuit",
+    "compare_methods": "compare.league",
+    "hard_ridge_pursuit": "solvers.pursuit",
+    "learn_law": "selection.learn_law",
+    "load": "files.save_load",
+    "save": "files.save_load",
+    "sparsity_path": "solvers.path",
 }
-_MODULES = ("datasets", "display", "metrics", "rivals", "theory")
+_MODULES = ("compare", "datasets", "display", "metrics", "report", "rivals", "tables", "theory")
 
-__all__ = [
-    "Expansion",
-    "Explanation",
-    "FeatureLaw",
-    "HARFERegressor",
-    "HARFERegressorCV",
-    "InputLaw",
-    "LearnedLaw",
-    "PursuitResult",
-    "SparseRandomFeatures",
-    "SparsityPath",
-    "StopReason",
-    "__version__",
-    "compare",
-    "datasets",
-    "display",
-    "hard_ridge_pursuit",
-    "learn_law",
-    "load",
-    "metrics",
-    "rivals",
-    "save",
-    "sparsity_path",
-    "theory",
-]
+__all__ = ["__version__", *_HOME, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:

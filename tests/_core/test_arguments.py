@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from harfe.arguments import check_choice, check_count, is_number, is_whole
+from harfe._core.arguments import check_choice, check_count, is_number, is_whole
 
 
 @pytest.mark.parametrize("value", ["sine", "", "SIN", "si", None, 3, ["sin"], b"sin", True])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import GroupKFold, KFold
 
-from harfe.folds import make_folds
+from harfe._core.folds import make_folds
 
 
 def table(rows=23, seed=0):

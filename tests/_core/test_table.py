@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from harfe.table import Table, jsonable
+from harfe._core.table import Table, jsonable
 
 
 def make():

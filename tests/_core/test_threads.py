@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
-from harfe import machine
-from harfe.machine import available_memory, blocks, n_threads, one_blas_thread, run_blocks
+from harfe._core import threads as machine
+from harfe._core.threads import available_memory, blocks, n_threads, one_blas_thread, run_blocks
 
 MORE_THAN_ONE = pytest.mark.skipif(
     numba.config.NUMBA_NUM_THREADS < 2, reason="numba offers a single thread on this machine"

@@ -20,7 +20,7 @@ import pytest
 
 import harfe
 from harfe import HARFERegressor, HARFERegressorCV
-from harfe.cli import main, make_parser
+from harfe.cli.main import main, make_parser
 from harfe.datasets.download import DownloadError, download_real
 from harfe.tables import TableModel, read_table
 
@@ -119,7 +119,7 @@ def test_fit_saves_a_model_and_tells_its_held_out_error(here, run):
 
 def test_out_of_fold_error_is_that_of_the_folds(here):
     """Of a fit with fixed settings it can be done by hand."""
-    from harfe.folds import make_folds
+    from harfe._core.folds import make_folds
 
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(40, 3)), rng.normal(size=40)
@@ -367,8 +367,8 @@ def test_predict_from_standard_input_and_parquet_in_blocks(here, run, fitted, mo
     write_csv("big.csv", data)
     expected = model.predict({"size": data["size"], "color": data["color"]})
     pq.write_table(pa.table(data), "big.parquet", row_group_size=70)
-    monkeypatch.setattr("harfe.tables.csv_files.CSV_BLOCK", 64)
-    monkeypatch.setattr("harfe.tables.parquet_files.PARQUET_BLOCK", 64)
+    monkeypatch.setattr("harfe.tables.readers.csv.CSV_BLOCK", 64)
+    monkeypatch.setattr("harfe.tables.readers.parquet.PARQUET_BLOCK", 64)
     for name in ("big.csv", "big.parquet"):
         _, out, _ = run("predict", fitted, name, "--id", "key")
         frame = read_back(out)
@@ -571,13 +571,13 @@ def test_demo_writes_a_table_to_try(here, run):
 
 
 def test_demo_shows_the_main_job(run, monkeypatch):
-    monkeypatch.setattr("harfe._demo.main", lambda: sys.stdout.write("shown\n"))
+    monkeypatch.setattr("harfe.cli._demo.main", lambda: sys.stdout.write("shown\n"))
     assert run("demo") == (0, "shown\n", "")
 
 
 def test_export_writes_onnx(here, run, fitted):
     onnx = pytest.importorskip("onnx", reason="onnx is not installed")
-    pytest.importorskip("harfe.onnx_export", reason="the export is not there yet")
+    pytest.importorskip("harfe.files.onnx", reason="the export is not there yet")
     code, out, _ = run("export", fitted, "-o", "m.onnx")
     assert (code, out) == (0, "ONNX     m.onnx (float64)\n")
     onnx.checker.check_model("m.onnx")
@@ -590,7 +590,7 @@ def test_what_should_not_happen_is_told_without_a_traceback(here, run, fitted, m
     def broken(*_, **__):
         raise ZeroDivisionError("odd")
 
-    monkeypatch.setattr("harfe.persist.load", broken)
+    monkeypatch.setattr("harfe.files.load", broken)
     code, _, err = run("explain", fitted)
     assert code == 1
     assert "this should not happen (ZeroDivisionError: odd)" in one_sentence(err)
@@ -602,7 +602,7 @@ def test_what_should_not_happen_is_told_without_a_traceback(here, run, fitted, m
     def stopped(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("harfe.persist.load", stopped)
+    monkeypatch.setattr("harfe.files.load", stopped)
     code, _, err = run("explain", fitted)
     assert (code, err) == (130, "harfe: stopped; nothing was written\n")
 
@@ -621,13 +621,13 @@ def test_a_failed_write_leaves_the_old_file(here, run, fitted, monkeypatch):
 
 
 def shell(*words, **settings):
-    command = [sys.executable, "-m", "harfe.cli", *map(str, words)]
+    command = [sys.executable, "-m", "harfe.cli.main", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, **settings)
 
 
 def test_help_imports_nothing_heavy():
     code = (
-        "import sys; from harfe.cli import main; main(['--help']); "
+        "import sys; from harfe.cli.main import main; main(['--help']); "
         "print([m for m in ('numpy', 'scipy', 'sklearn', 'numba', 'pandas') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -645,7 +645,7 @@ def test_in_a_real_shell(here, fitted):
     # Whoever has seen enough may leave.
     write_csv("long.csv", table(60_000))
     with subprocess.Popen(
-        [sys.executable, "-m", "harfe.cli", "predict", str(fitted), "long.csv"],
+        [sys.executable, "-m", "harfe.cli.main", "predict", str(fitted), "long.csv"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as running:

@@ -6,10 +6,10 @@ from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from harfe import compare
+from harfe import compare_methods
+from harfe._core.folds import make_folds
+from harfe.compare.methods import DEFAULT_METHODS, METHODS, Method, named
 from harfe.datasets import make_function
-from harfe.folds import make_folds
-from harfe.methods import DEFAULT_METHODS, METHODS, Method, named
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def friedman():
 
 def test_errors_are_those_of_the_folds(friedman):
     X, y = friedman.X, friedman.y
-    result = compare(X, y, ["mean", "linear"], cv=4, seed=3)
+    result = compare_methods(X, y, ["mean", "linear"], cv=4, seed=3)
     linear = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-6, 6, 25)))
     errors = {"mean": [], "linear": []}
     residual = np.empty(len(y))
@@ -43,23 +43,23 @@ SLOW = ("harfe", "ebm", "mars")
 
 @pytest.mark.parametrize("name", [name for name in METHODS if name not in SLOW])
 def test_every_method_fits_few_rows_and_more(friedman, name, monkeypatch):
-    monkeypatch.setattr("harfe.methods._TREES", 10)
-    monkeypatch.setattr("harfe.methods._ROUNDS", (2, 4))
-    monkeypatch.setattr("harfe.methods.PROCESS_ROWS", 20)
+    monkeypatch.setattr("harfe.compare.methods._TREES", 10)
+    monkeypatch.setattr("harfe.compare.methods._ROUNDS", (2, 4))
+    monkeypatch.setattr("harfe.compare.methods.PROCESS_ROWS", 20)
     X, y = friedman.X[:, :4], friedman.y
-    result = compare(X, y, [name], cv=2)
+    result = compare_methods(X, y, [name], cv=2)
     assert result["failure"][0] is None
     assert result["rmse"][0] > 0
     assert result["fit_seconds"][0] > 0
     assert result["terms"][0] is None or result["terms"][0] >= 1
-    few = compare(X[:8], y[:8], [name], cv=2)
+    few = compare_methods(X[:8], y[:8], [name], cv=2)
     assert np.isfinite(few["rmse"][0]) or few["failure"][0]
 
 
 def test_sizes_are_told_where_there_are_some(friedman, monkeypatch):
-    monkeypatch.setattr("harfe.methods._TREES", 5)
+    monkeypatch.setattr("harfe.compare.methods._TREES", 5)
     names = ["harfe-fixed", "lasso", "forest", "svm", "neighbours"]
-    result = compare(friedman.X, friedman.y, names, cv=2)
+    result = compare_methods(friedman.X, friedman.y, names, cv=2)
     terms = dict(zip(result["method"], result["terms"], strict=True))
     assert terms["harfe-fixed"] == 10
     assert 1 <= terms["lasso"] <= 10
@@ -84,7 +84,7 @@ def test_a_method_that_fails_is_last_with_its_reason(friedman, monkeypatch):
 
     monkeypatch.setitem(METHODS, "broken", Method("", lambda *_: Broken()))
     told = []
-    result = compare(
+    result = compare_methods(
         friedman.X, friedman.y, ["broken", "mean"], cv=2, after_fold=lambda *a: told.append(a[:2])
     )
     assert list(result["method"]) == ["mean", "broken"]
@@ -95,7 +95,7 @@ def test_a_method_that_fails_is_last_with_its_reason(friedman, monkeypatch):
 
 def test_unknown_methods_are_refused(friedman):
     with pytest.raises(ValueError, match="methods='magic' is not known; choose one of harfe"):
-        compare(friedman.X, friedman.y, ["magic"])
+        compare_methods(friedman.X, friedman.y, ["magic"])
 
 
 def test_a_package_that_is_not_there_is_said_with_the_way_to_get_it(friedman, monkeypatch):
@@ -104,7 +104,7 @@ def test_a_package_that_is_not_there_is_said_with_the_way_to_get_it(friedman, mo
 
     missing = Method("", make, needs="nothing_of_that_name")
     monkeypatch.setitem(METHODS, "missing", missing)
-    result = compare(friedman.X, friedman.y, ["missing", "mean"], cv=2)
+    result = compare_methods(friedman.X, friedman.y, ["missing", "mean"], cv=2)
     assert result["failure"][1].endswith("pip install 'harfe[rivals]'")
     assert "missing" not in named("all")
     assert "mean" in named("all")
@@ -154,9 +154,9 @@ def test_slow_methods_of_other_packages_are_made(friedman):
 )
 def test_bad_rows_are_refused_before_any_work(X, y, message):
     with pytest.raises(ValueError, match=message):
-        compare(X, y, "mean")
+        compare_methods(X, y, "mean")
 
 
 def test_no_method_is_no_comparison(friedman):
     with pytest.raises(ValueError, match="names no method"):
-        compare(friedman.X, friedman.y, [])
+        compare_methods(friedman.X, friedman.y, [])

@@ -27,10 +27,11 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from harfe import HARFERegressor, SparseRandomFeatures, StopReason, _demo
-from harfe._compat import HAS_CALLBACKS
+from harfe import HARFERegressor, SparseRandomFeatures, StopReason
+from harfe._core.sklearn_compat import HAS_CALLBACKS
+from harfe.cli import _demo
 from harfe.datasets import make_additive, make_function
-from harfe.homes import RecomputedProblem, StoredProblem
+from harfe.solvers.homes import RecomputedProblem, StoredProblem
 
 SMALL = {"n_components": 300, "n_nonzero_coefs": 20, "random_state": 0}
 
@@ -574,7 +575,7 @@ def test_impossible_settings_are_refused_before_any_work(friedman, monkeypatch, 
         raise AssertionError("the fit began to work")
 
     if not np.iscomplexobj(settings.get("init")):  # whether that is wrong, the problem knows
-        monkeypatch.setattr("harfe.recipe.make_problem", no_work)
+        monkeypatch.setattr("harfe.selection.recipe.make_problem", no_work)
     with pytest.raises(ValueError, match=r".") as error:
         HARFERegressor(**settings).fit(friedman.X, friedman.y)
     for word in words:

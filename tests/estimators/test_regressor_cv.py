@@ -16,10 +16,10 @@ from sklearn.metrics import mean_absolute_error, mean_squared_error, r2_score
 from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit
 
 from harfe import HARFERegressor, HARFERegressorCV
-from harfe._compat import HAS_CALLBACKS
+from harfe._core.sklearn_compat import HAS_CALLBACKS
 from harfe.datasets import make_function
-from harfe.law import FeatureLaw
-from harfe.race import choose, errors_on_fold
+from harfe.features.law import FeatureLaw
+from harfe.selection.race import choose, errors_on_fold
 
 #: The search over orders and scales; tests/test_law_search.py is about learned laws.
 SMALL = {
@@ -344,7 +344,7 @@ def test_features_are_drawn_once_for_all_folds(friedman, monkeypatch):
         seen.setdefault(recipe.law, []).append(drawn)
         return errors_on_fold(recipe, drawn, *args)
 
-    monkeypatch.setattr("harfe.race.errors_on_fold", spy)
+    monkeypatch.setattr("harfe.selection.race.errors_on_fold", spy)
     model = HARFERegressorCV(**TINY, cv=4).fit(friedman.X, friedman.y)
     assert len(seen) == len(model.pools_) == 2
     for drawn in seen.values():
@@ -397,7 +397,7 @@ def test_a_row_that_stands_twice_is_never_learned_and_asked_for(friedman, monkey
         checked.append(train.isdisjoint(test))
         return errors_on_fold(recipe, drawn, sizes, alphas, data, fold, scoring)
 
-    monkeypatch.setattr("harfe.race.errors_on_fold", spy)
+    monkeypatch.setattr("harfe.selection.race.errors_on_fold", spy)
     twice = np.tile(np.arange(40), 2)
     HARFERegressorCV(**TINY).fit(friedman.X[twice], friedman.y[twice])
     assert len(checked) == 30
@@ -462,7 +462,7 @@ def spied_folds(monkeypatch):
         folds.append(args[5])
         return errors_on_fold(*args)
 
-    monkeypatch.setattr("harfe.race.errors_on_fold", spy)
+    monkeypatch.setattr("harfe.selection.race.errors_on_fold", spy)
     return folds
 
 
@@ -608,10 +608,10 @@ def clock(monkeypatch):
         ticks.append(args[0].law)
         return errors_on_fold(*args)
 
-    monkeypatch.setattr("harfe.race.errors_on_fold", spy)
+    monkeypatch.setattr("harfe.selection.race.errors_on_fold", spy)
     fake = SimpleNamespace(monotonic=lambda: float(len(ticks)))
-    monkeypatch.setattr("harfe.race.time", fake)
-    monkeypatch.setattr("harfe.selection.time", fake)
+    monkeypatch.setattr("harfe.selection.race.time", fake)
+    monkeypatch.setattr("harfe.estimators.regressor_cv.time", fake)
     return ticks
 
 
@@ -862,7 +862,7 @@ def test_verbose_tells_on_standard_error(friedman, capsys, monkeypatch):
     assert capsys.readouterr() == ("", "")
     # a clock on which every fold takes a minute
     slow = SimpleNamespace(monotonic=count(0.0, 60.0).__next__)
-    monkeypatch.setattr("harfe.progress.time", slow)
+    monkeypatch.setattr("harfe._core.progress.time", slow)
     model = HARFERegressorCV(**TINY, cv=3, verbose=True).fit(friedman.X, friedman.y)
     out, err = capsys.readouterr()
     assert out == ""
@@ -1056,7 +1056,7 @@ def test_impossible_settings_are_refused_before_any_work(friedman, monkeypatch, 
     def no_work(*_args, **_kwargs):
         raise AssertionError("the fit began to work")
 
-    monkeypatch.setattr("harfe.recipe.make_problem", no_work)
+    monkeypatch.setattr("harfe.selection.recipe.make_problem", no_work)
     with pytest.raises(ValueError, match=r".") as error:
         HARFERegressorCV(**{**SMALL, **settings}).fit(friedman.X, friedman.y)
     for word in words:

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from harfe import hard_ridge_pursuit
+from harfe.compare.methods import METHODS
 from harfe.datasets import load_real, make_function
-from harfe.methods import METHODS
 from harfe.metrics import mean_squared_error
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -9,15 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shared import FORMULAS
 
-from harfe import HARFERegressor, InputLaw, waves
-from harfe.anova import anova
-from harfe.expansion import Expansion
-from harfe.input_law import largest_frequencies
-from harfe.kept_inputs import KeptInputs
-from harfe.law import FeatureLaw
-from harfe.pool import FeaturePool
-from harfe.terms import index_sets
-from harfe.units import InputBounds
+from harfe import HARFERegressor, InputLaw
+from harfe.explain import waves
+from harfe.explain.anova import anova
+from harfe.explain.inputs.distribution import largest_frequencies
+from harfe.explain.inputs.summary import KeptInputs
+from harfe.features.law import FeatureLaw
+from harfe.features.pool import FeaturePool
+from harfe.features.units import InputBounds
+from harfe.model.expansion import Expansion
+from harfe.model.terms import index_sets
 
 every_activation = pytest.mark.parametrize("activation", FORMULAS)
 real_or_complex = pytest.mark.parametrize("complex_output", [False, True])

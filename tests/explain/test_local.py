@@ -10,13 +10,13 @@ from shared import FORMULAS
 from sklearn.inspection import partial_dependence as brute_force
 
 from harfe import HARFERegressor, InputLaw
-from harfe.anova import anova
 from harfe.datasets import make_function
-from harfe.expansion import Expansion
-from harfe.kept_inputs import KeptInputs
-from harfe.law import FeatureLaw
-from harfe.local import explain_local
-from harfe.partial import partial_dependence
+from harfe.explain.anova import anova
+from harfe.explain.inputs.summary import KeptInputs
+from harfe.explain.local import explain_local
+from harfe.explain.partial import partial_dependence
+from harfe.features.law import FeatureLaw
+from harfe.model.expansion import Expansion
 
 SMALL = {"n_components": 400, "n_nonzero_coefs": 30, "random_state": 0}
 every_activation = pytest.mark.parametrize("activation", FORMULAS)

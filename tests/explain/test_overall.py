@@ -13,15 +13,15 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from harfe import Explanation, HARFERegressor, HARFERegressorCV, InputLaw
-from harfe.anova import anova
 from harfe.datasets import load_real, make_function
-from harfe.expansion import Expansion
-from harfe.explain import explain
-from harfe.input_law import largest_frequencies
-from harfe.kept_inputs import KeptInputs
-from harfe.law import FeatureLaw
-from harfe.pool import FeaturePool
-from harfe.terms import term_values
+from harfe.explain.anova import anova
+from harfe.explain.inputs.distribution import largest_frequencies
+from harfe.explain.inputs.summary import KeptInputs
+from harfe.explain.overall import explain
+from harfe.features.law import FeatureLaw
+from harfe.features.pool import FeaturePool
+from harfe.model.expansion import Expansion
+from harfe.model.terms import term_values
 
 SMALL = {"n_components": 400, "n_nonzero_coefs": 30, "random_state": 0}
 PARTS = ("variables", "terms", "interactions", "sobol", "components")

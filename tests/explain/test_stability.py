@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from harfe import HARFERegressor, HARFERegressorCV
-from harfe.stability import Selection, assess, bootstrap
-from harfe.terms import feature_sets
+from harfe.explain.stability import Selection, assess, bootstrap
+from harfe.model.terms import feature_sets
 
 COLUMNS = ("a", "b", "c")
 
@@ -34,7 +34,7 @@ def in_turn(seed, weights):
 def test_frequencies_by_hand(monkeypatch):
     """Three draws that keep 2, 4 and 1 features."""
     plan = [(seed, np.array([float(seed)])) for seed in range(3)]
-    monkeypatch.setattr("harfe.stability._plan", lambda *_: iter(plan))
+    monkeypatch.setattr("harfe.explain.stability._plan", lambda *_: iter(plan))
     found = assess(in_turn, COLUMNS, np.ones(1), n_draws=3, seed=0)
     assert found.variables["variable"].tolist() == ["a", "b", "c"]
     np.testing.assert_allclose(found.variables["selected"], [1, 2 / 3, 1 / 3])
@@ -113,7 +113,7 @@ def test_draws_are_fits_with_these_seeds(make, resample_rows, monkeypatch):
         used.append(bootstrap(weights, rng))
         return used[-1]
 
-    monkeypatch.setattr("harfe.stability.bootstrap", remembered)
+    monkeypatch.setattr("harfe.explain.stability.bootstrap", remembered)
     found = make(0).fit(X, y).stability(X, y, 3, resample_rows, weights, random_state=5)
     assert len(used) == (3 if resample_rows else 0)
     shares = brute_force(make, X, y, found, used or [weights] * 3)
@@ -173,10 +173,10 @@ def test_progress_on_standard_error(capfd):
 
 
 def test_progress_on_a_terminal_rewrites_its_line(monkeypatch, capsys):
-    from harfe.stability import DrawProgress
+    from harfe.explain.stability import DrawProgress
 
     now = iter([0.0, 10.0, 10.1, 20.0])
-    monkeypatch.setattr("harfe.stability.time.monotonic", lambda: next(now))
+    monkeypatch.setattr("harfe.explain.stability.time.monotonic", lambda: next(now))
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     progress = DrawProgress()
     for done in (1, 2, 3):
@@ -193,7 +193,7 @@ def test_draws_skip_what_they_do_not_need(monkeypatch):
     X, y = planted(60)
     model = fitted(X, y, residual_cv=3)
     model.set_params(max_iter=1)
-    monkeypatch.setattr("harfe.estimator.Uncertainty.calibrated", None)
+    monkeypatch.setattr("harfe.estimators.regressor.Uncertainty.calibrated", None)
     assert model.stability(X, y, n_draws=2).n_draws == 2
 
 

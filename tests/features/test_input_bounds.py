@@ -12,10 +12,10 @@ from scipy import stats
 from shared import FORMULAS
 
 from harfe import HARFERegressor, datasets
-from harfe.expansion import Expansion
-from harfe.law import FeatureLaw
-from harfe.pool import FeaturePool
-from harfe.units import InputBounds, find_bounds
+from harfe.features.law import FeatureLaw
+from harfe.features.pool import FeaturePool
+from harfe.features.units import InputBounds, find_bounds
+from harfe.model.expansion import Expansion
 
 NORMAL_IQR = stats.norm.ppf(0.75) - stats.norm.ppf(0.25)
 

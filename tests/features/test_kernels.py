@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from shared import FORMULAS
 
-from harfe import kernels
-from harfe.kernels import CODES, LARGEST_FAST_ARGUMENT
+from harfe.features import kernels
+from harfe.features.kernels import CODES, LARGEST_FAST_ARGUMENT
 
 pytestmark = pytest.mark.compiled
 

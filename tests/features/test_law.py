@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from harfe.law import ACTIVATIONS, BIASES, WEIGHTS, FeatureLaw
+from harfe.features.law import ACTIVATIONS, BIASES, WEIGHTS, FeatureLaw
 
 # Seeds are fixed, so these are not chances of failure: they say what counts as agreement.
 AGREE = 1e-3

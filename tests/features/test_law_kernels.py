@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from harfe import HARFERegressor, SparseRandomFeatures
-from harfe.index_sets import IndexSets
-from harfe.law import BIASES, WEIGHTS, FeatureLaw
-from harfe.law_kernels import _SMALLEST, _exp_row, symmetric_kernel
-from harfe.mixed_law import MixedLaw
-from harfe.pool import FeaturePool
+from harfe.features.index_sets import IndexSets
+from harfe.features.law import BIASES, WEIGHTS, FeatureLaw
+from harfe.features.law_kernels import _SMALLEST, _exp_row, symmetric_kernel
+from harfe.features.mixed_law import MixedLaw
+from harfe.features.pool import FeaturePool
 
 # Seeds are fixed, so these are not chances of failure: they say what counts as agreement.
 AGREE = 1e-3

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shared import FORMULAS
 
-from harfe.law import ACTIVATIONS, FeatureLaw
-from harfe.pool import FeaturePool, Rows
-from harfe.units import InputUnits, measure_units
+from harfe.features.law import ACTIVATIONS, FeatureLaw
+from harfe.features.pool import FeaturePool, Rows
+from harfe.features.units import InputUnits, measure_units
 
 
 def make_pool(n=40, d=6, orders=(1, 3), activation="sin", seed=0, **law):

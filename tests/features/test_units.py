@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from harfe.units import INPUT_SCALES, InputUnits, measure_units
+from harfe.features.units import INPUT_SCALES, InputUnits, measure_units
 
 NORMAL_IQR = stats.norm.ppf(0.75) - stats.norm.ppf(0.25)
 MEASURED = ["standard", "robust"]

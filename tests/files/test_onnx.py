@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harfe import HARFERegressor, HARFERegressorCV, selection
-from harfe.onnx_export import to_onnx
+from harfe import HARFERegressor, HARFERegressorCV
+from harfe.estimators import regressor_cv as selection
+from harfe.files.onnx import to_onnx
 from harfe.tables import TableEncoder, TableModel
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")

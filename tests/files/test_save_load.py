@@ -25,10 +25,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import harfe
-from harfe import FeatureLaw, HARFERegressor, HARFERegressorCV, persist, selection
-from harfe.mixed_law import MixedLaw
-from harfe.persist import ModelFileError, model_file
-from harfe.persist.plain_data import NotPlain, Reader, Writer, read_plain, write_plain
+from harfe import FeatureLaw, HARFERegressor, HARFERegressorCV
+from harfe import files as persist
+from harfe.estimators import regressor_cv as selection
+from harfe.features.mixed_law import MixedLaw
+from harfe.files import ModelFileError
+from harfe.files import container as model_file
+from harfe.files.plain_data import NotPlain, Reader, Writer, read_plain, write_plain
 from harfe.tables import TableModel
 
 SMALL = {"n_components": 150, "n_nonzero_coefs": 12, "random_state": 0}

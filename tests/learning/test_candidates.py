@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harfe import FeatureLaw, HARFERegressor, LearnedLaw, learn_law, learning
+from harfe import FeatureLaw, HARFERegressor, LearnedLaw, learn_law
 from harfe.datasets import make_function
-from harfe.learning import (
+from harfe.features.mixed_law import MixedLaw
+from harfe.learning import candidates as learning
+from harfe.learning.candidates import (
     CANDIDATES,
     TEMPERING,
     LawSettings,
@@ -21,10 +23,9 @@ from harfe.learning import (
     stack,
     standardise,
 )
-from harfe.likelihood import KernelSettings
-from harfe.mixed_law import MixedLaw
-from harfe.reference import ExactReference, PoolReference, StackedReference
-from harfe.standard_rows import StandardRows
+from harfe.learning.likelihood import KernelSettings
+from harfe.learning.reference import ExactReference, PoolReference, StackedReference
+from harfe.learning.standard_rows import StandardRows
 
 
 def standard_rows(X, y, weights=None, *, scale="standard", clip=None, seed=0):
@@ -165,7 +166,7 @@ def test_a_subset_is_some_of_the_rows_in_the_same_units():
 
 
 def test_of_too_many_rows_some_are_drawn_and_make_the_units(monkeypatch):
-    monkeypatch.setattr("harfe.standard_rows._MOST_ROWS", 10)
+    monkeypatch.setattr("harfe.learning.standard_rows._MOST_ROWS", 10)
     X, y = table()
     data = standard_rows(X, y)
     assert len(data.Z) == 10
@@ -220,7 +221,7 @@ def test_blocks_of_predicted_rows(monkeypatch):
     Z = np.random.default_rng(5).normal(size=(20, 4))
     reference = ExactReference.fit(KERNEL, data)
     whole = reference.predict(Z)
-    monkeypatch.setattr("harfe.reference._PREDICT_BLOCK", 7)
+    monkeypatch.setattr("harfe.learning.reference._PREDICT_BLOCK", 7)
     np.testing.assert_allclose(reference.predict(Z), whole, rtol=0, atol=1e-13)
     assert reference.predict(Z[:0]).shape == (0, 1)
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harfe.learning import CANDIDATES
-from harfe.likelihood import KernelSettings, Likelihood, Prior, variance_shares
+from harfe.learning.candidates import CANDIDATES
+from harfe.learning.likelihood import KernelSettings, Likelihood, Prior, variance_shares
 
 PRIORS = [
     *CANDIDATES.values(),

@@ -5,9 +5,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from harfe.law import FeatureLaw
-from harfe.matching import Columns, Points, forward_order, make_points, match
-from harfe.pool import FeaturePool
+from harfe.features.law import FeatureLaw
+from harfe.features.pool import FeaturePool
+from harfe.learning.matching import Columns, Points, forward_order, make_points, match
 
 
 class Sum:

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from shared import FORMULAS
 
-from harfe.law import FeatureLaw
-from harfe.matching import Matched, Points, match
-from harfe.pool import FeaturePool
-from harfe.refining import _Problem, refine
+from harfe.features.law import FeatureLaw
+from harfe.features.pool import FeaturePool
+from harfe.learning.matching import Matched, Points, match
+from harfe.learning.refining import _Problem, refine
 
 
 def target(Z):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from harfe.stacking import stack_weights
+from harfe.learning.stacking import stack_weights
 
 
 def folds(make, n_folds=5, rows=40, seed=0):

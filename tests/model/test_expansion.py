@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shared import FORMULAS
 
-from harfe.expansion import Expansion, sensitivities
-from harfe.homes import StoredProblem
-from harfe.law import FeatureLaw
-from harfe.pool import FeaturePool
-from harfe.pursuit import hard_ridge_pursuit
+from harfe.features.law import FeatureLaw
+from harfe.features.pool import FeaturePool
+from harfe.model.expansion import Expansion, sensitivities
+from harfe.solvers.homes import StoredProblem
+from harfe.solvers.pursuit import hard_ridge_pursuit
 
 every_activation = pytest.mark.parametrize("activation", FORMULAS)
 real_or_complex = pytest.mark.parametrize("complex_output", [False, True])

@@ -10,9 +10,9 @@ from matplotlib.mathtext import MathTextParser
 from shared import FORMULAS
 
 from harfe import Expansion, HARFERegressor
-from harfe.formula import formula, input_symbols
-from harfe.pool import FeaturePool
-from harfe.units import InputBounds
+from harfe.features.pool import FeaturePool
+from harfe.features.units import InputBounds
+from harfe.model.formula import formula, input_symbols
 
 ODD = ("blood pressure", "größe", "1st", "a b", "a_b", "E", "I", "lambda", "sin", "exp", "x²", "x2")
 WORDS = {**FORMULAS, "exp": np.exp, "clip": np.clip, "minimum": np.minimum, "maximum": np.maximum}

@@ -13,9 +13,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from harfe import Expansion, HARFERegressor, HARFERegressorCV
-from harfe.expansion import sensitivities
-from harfe.pool import FeaturePool
-from harfe.terms import (
+from harfe.features.pool import FeaturePool
+from harfe.features.units import InputBounds
+from harfe.model.expansion import sensitivities
+from harfe.model.terms import (
     eval_terms,
     feature_sets,
     group_features,
@@ -24,7 +25,6 @@ from harfe.terms import (
     term_strengths,
     term_values,
 )
-from harfe.units import InputBounds
 
 # Sets: {1}, {0, 2}, {1} (the other weight is 0), none, {0, 1, 2}, {0, 2}, {0}
 INDICES = [[1, -1, -1], [0, 2, -1], [1, 2, -1], [0, 1, -1], [0, 1, 2], [0, 2, -1], [0, -1, -1]]

@@ -10,9 +10,9 @@ import pytest
 from shared import FORMULAS
 
 from harfe import HARFERegressor, HARFERegressorCV
+from harfe._core.folds import make_folds
 from harfe.datasets import load_real, make_function
-from harfe.folds import make_folds
-from harfe.uncertainty import Uncertainty
+from harfe.model.uncertainty import Uncertainty
 
 SMALL = {"n_components": 200, "n_nonzero_coefs": 15, "alpha": 1e-2, "random_state": 0}
 GRID = {
@@ -435,7 +435,7 @@ def test_impossible_folds_are_refused_before_any_work(friedman, monkeypatch, res
     def no_work(*_args, **_kwargs):
         raise AssertionError("the fit began to work")
 
-    monkeypatch.setattr("harfe.recipe.make_problem", no_work)
+    monkeypatch.setattr("harfe.selection.recipe.make_problem", no_work)
     with pytest.raises(ValueError, match="residual_cv="):
         HARFERegressor(**SMALL, residual_cv=residual_cv).fit(friedman.X, friedman.y)
 

@@ -12,13 +12,13 @@ from shared import FORMULAS
 from sklearn.linear_model import LinearRegression
 
 from harfe import HARFERegressor, HARFERegressorCV
-from harfe.anova import anova
 from harfe.datasets import make_function
+from harfe.explain.anova import anova
 from harfe.report import render, summarise, write_report
-from harfe.report.facts import addends
-from harfe.report.posterior import ComponentPosterior
-from harfe.report.svg import Axis
-from harfe.report.text import aligned, number, percent
+from harfe.report.content.posterior import ComponentPosterior
+from harfe.report.page.facts import addends
+from harfe.report.page.svg import Axis
+from harfe.report.page.text import aligned, number, percent
 from harfe.tables import TableModel
 
 SMALL = {"n_components": 300, "n_nonzero_coefs": 15, "random_state": 0}

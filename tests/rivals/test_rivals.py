@@ -15,8 +15,8 @@ from sklearn.exceptions import NotFittedError
 
 import harfe
 from harfe import rivals
+from harfe.compare.methods import METHODS
 from harfe.datasets import make_function
-from harfe.methods import METHODS
 
 #: Settings with which a fit takes a fraction of a second and still has a choice to make.
 FEATURES = {"n_components": 60, "order": 1, "scale": 1.0, "cv": 2}
@@ -246,5 +246,5 @@ def test_nothing_else_imports_the_rivals():
             if name and name.startswith("harfe.rivals")
         ]
         assert not imported or path.name == "methods.py", path
-    code = "import sys, harfe.methods, harfe.league; assert 'harfe.rivals' not in sys.modules"
+    code = "import sys, harfe.compare.methods, harfe.compare.league; assert 'harfe.rivals' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

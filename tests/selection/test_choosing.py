@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harfe.choosing import Choice, choose_cell, fewest_terms
+from harfe.selection.choosing import Choice, choose_cell, fewest_terms
 
 SIZES = (5, 10)
 ON_DATA = np.array([True, False, False])

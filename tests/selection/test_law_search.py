@@ -13,15 +13,17 @@ from sklearn.base import clone
 from sklearn.metrics import mean_absolute_error
 from sklearn.model_selection import GroupKFold, KFold
 
-from harfe import HARFERegressor, HARFERegressorCV, law_search, stacking
-from harfe._compat import HAS_CALLBACKS
-from harfe.choosing import choose_cell
-from harfe.law import FeatureLaw
-from harfe.law_search import LawSearch
-from harfe.learning import CANDIDATES
-from harfe.mixed_law import MixedLaw
-from harfe.race import Data
-from harfe.sparse_models import SparseSettings, fit_law, sparse_on_fold, sparse_paths
+from harfe import HARFERegressor, HARFERegressorCV
+from harfe._core.sklearn_compat import HAS_CALLBACKS
+from harfe.features.law import FeatureLaw
+from harfe.features.mixed_law import MixedLaw
+from harfe.learning import stacking
+from harfe.learning.candidates import CANDIDATES
+from harfe.selection import law_search
+from harfe.selection.choosing import choose_cell
+from harfe.selection.law_search import LawSearch
+from harfe.selection.race import Data
+from harfe.selection.sparse_models import SparseSettings, fit_law, sparse_on_fold, sparse_paths
 
 SIZES, ALPHAS = [4, 8, 16], [1e-6, 1e-2]
 SMALL = {
@@ -68,14 +70,14 @@ def single(xy):
 @pytest.fixture
 def only(monkeypatch):
     """Restrict the kinds of sparse models."""
-    return lambda *kinds: monkeypatch.setattr("harfe.selection.KINDS", kinds)
+    return lambda *kinds: monkeypatch.setattr("harfe.estimators.regressor_cv.KINDS", kinds)
 
 
 @pytest.fixture
 def two_laws(monkeypatch):
     """Candidates that are soon fitted, for what does not depend on which they are."""
     some = {name: CANDIDATES[name] for name in ("additive", "fours")}
-    monkeypatch.setattr("harfe.selection.CANDIDATES", some)
+    monkeypatch.setattr("harfe.estimators.regressor_cv.CANDIDATES", some)
 
 
 def check_formula(model, X, activation="sin"):
@@ -194,7 +196,7 @@ def test_more_terms_than_rows_are_matched_but_not_fitted_to_data(xy):
 
 @pytest.mark.usefixtures("two_laws")
 def test_training_starts_from_a_limited_number_of_features(xy, monkeypatch):
-    monkeypatch.setattr("harfe.sparse_models._MOST_REFINED", 100)
+    monkeypatch.setattr("harfe.selection.sparse_models._MOST_REFINED", 100)
     model = HARFERegressorCV(**{**SMALL, "n_nonzero_coefs": [6, 150], "cv": 2}).fit(*xy)
     run = np.isfinite(model.mse_path_).all(axis=-1)
     assert run[1:, :, 0].tolist() == [[True, True], [True, False]]
@@ -924,7 +926,7 @@ def test_a_warm_start_takes_over_nothing_that_could_differ(xy, calls, change):
 
 def test_verbose_tells_of_laws_then_of_models(xy, capsys, monkeypatch):
     slow = SimpleNamespace(monotonic=count(0.0, 60.0).__next__)
-    monkeypatch.setattr("harfe.progress.time", slow)
+    monkeypatch.setattr("harfe._core.progress.time", slow)
     model = HARFERegressorCV(**SMALL, verbose=True).fit(*xy)
     lines = capsys.readouterr().err.splitlines()
     assert [line.partition(" folds")[0] for line in lines] == [

@@ -6,11 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shared import correlated
 
-from harfe import HARFERegressor, datasets, recipe
-from harfe.homes import RecomputedProblem, StoredProblem
-from harfe.law import FeatureLaw
-from harfe.path import sparsity_path
-from harfe.pursuit import StopReason, hard_ridge_pursuit
+from harfe import HARFERegressor, datasets
+from harfe.features.law import FeatureLaw
+from harfe.selection import recipe
+from harfe.solvers.homes import RecomputedProblem, StoredProblem
+from harfe.solvers.path import sparsity_path
+from harfe.solvers.pursuit import StopReason, hard_ridge_pursuit
 
 
 def draw(rng, shape, dtype=float):

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harfe.homes import RecomputedProblem, StoredProblem, make_problem
-from harfe.law import FeatureLaw
-from harfe.machine import one_blas_thread
-from harfe.pool import FeaturePool
-from harfe.problem import ROW_BLOCK
-from harfe.pursuit import hard_ridge_pursuit
-from harfe.ridge import RestrictedRidge
+from harfe._core.threads import one_blas_thread
+from harfe.features.law import FeatureLaw
+from harfe.features.pool import FeaturePool
+from harfe.solvers.homes import RecomputedProblem, StoredProblem, make_problem
+from harfe.solvers.problem import ROW_BLOCK
+from harfe.solvers.pursuit import hard_ridge_pursuit
+from harfe.solvers.ridge import RestrictedRidge
 
 
 def _from_matrix(pool, X, y, weights, **options):

@@ -7,11 +7,11 @@ import pytest
 from shared import correlated
 from sklearn.linear_model import Ridge
 
-from harfe import path as module
-from harfe.homes import RecomputedProblem, StoredProblem
-from harfe.law import FeatureLaw
-from harfe.machine import one_blas_thread
-from harfe.path import find_core, largest_system, prune_for_all, sparsity_path
+from harfe._core.threads import one_blas_thread
+from harfe.features.law import FeatureLaw
+from harfe.solvers import path as module
+from harfe.solvers.homes import RecomputedProblem, StoredProblem
+from harfe.solvers.path import find_core, largest_system, prune_for_all, sparsity_path
 
 every_home = pytest.mark.parametrize("home", [StoredProblem, RecomputedProblem])
 both_types = pytest.mark.parametrize("dtype", [float, complex])

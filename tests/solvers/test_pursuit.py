@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy.linalg import hadamard
 from sklearn.linear_model import Ridge
 
-from harfe.homes import RecomputedProblem, StoredProblem
-from harfe.law import FeatureLaw
-from harfe.pursuit import StopReason, hard_ridge_pursuit
-from harfe.support import largest_rows
+from harfe.features.law import FeatureLaw
+from harfe.solvers.homes import RecomputedProblem, StoredProblem
+from harfe.solvers.pursuit import StopReason, hard_ridge_pursuit
+from harfe.solvers.threshold import largest_rows
 
 both_types = pytest.mark.parametrize("dtype", [float, complex])
 

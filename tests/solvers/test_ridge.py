@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
-from harfe.homes import RecomputedProblem, StoredProblem
-from harfe.law import FeatureLaw
-from harfe.machine import one_blas_thread
-from harfe.ridge import SINGULAR_CUT, RestrictedRidge, minimum_norm, solve_shifted
+from harfe._core.threads import one_blas_thread
+from harfe.features.law import FeatureLaw
+from harfe.solvers.homes import RecomputedProblem, StoredProblem
+from harfe.solvers.ridge import SINGULAR_CUT, RestrictedRidge, minimum_norm, solve_shifted
 
 both_types = pytest.mark.parametrize("dtype", [float, complex])
 

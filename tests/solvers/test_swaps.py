@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from harfe import HARFERegressor, datasets, hard_ridge_pursuit
-from harfe.homes import StoredProblem
-from harfe.swaps import exchange
+from harfe.solvers.homes import StoredProblem
+from harfe.solvers.swaps import exchange
 
 
 def dense_objective(A, y, S, alpha):

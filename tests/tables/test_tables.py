@@ -29,7 +29,7 @@ from harfe.tables import (
     training_rows,
 )
 from harfe.tables.columns import Hint, as_frame, level, number, numbers
-from harfe.tables.csv_files import CSV_BLOCK
+from harfe.tables.readers.csv import CSV_BLOCK
 
 
 @pytest.fixture

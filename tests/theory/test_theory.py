@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import binom
 
 import harfe.theory.isometry as isometry_module
-from harfe.homes import StoredProblem
-from harfe.machine import one_blas_thread
-from harfe.pursuit import hard_ridge_pursuit
+from harfe._core.threads import one_blas_thread
+from harfe.solvers.homes import StoredProblem
+from harfe.solvers.pursuit import hard_ridge_pursuit
 from harfe.theory import (
     best_terms_distance,
     bound_constants,

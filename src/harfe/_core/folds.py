@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, check_cv
 
-from harfe.arguments import is_whole
+from harfe._core.arguments import is_whole
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 

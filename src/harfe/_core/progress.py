@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from harfe._compat import FitProgress
+from harfe._core.sklearn_compat import FitProgress
 
 # Seconds between two messages: a line that is rewritten, or lines of a log.
 _PAUSE_TERMINAL, _PAUSE_LOG = 0.3, 10.0

@@ -21,7 +21,7 @@ import numba
 import scipy.linalg  # noqa: F401  (loads scipy's BLAS, so that the controller below sees it)
 from threadpoolctl import ThreadpoolController
 
-from harfe.arguments import is_number
+from harfe._core.arguments import is_number
 
 _FALLBACK_MEMORY = 2 * 2**30
 _MEMINFO = "/proc/meminfo"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from harfe._compat import validate_data
+from harfe._core.sklearn_compat import validate_data
 
 
 def check_inputs(

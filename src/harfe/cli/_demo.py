@@ -1,4 +1,4 @@
-"""The main job on embedded data, as a short readable account: ``python -m harfe._demo``."""
+"""The main job on embedded data, as a short readable account: ``python -m harfe.cli._demo``."""
 
 from __future__ import annotations
 

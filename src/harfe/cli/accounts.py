@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.commands.common import bars, percent
-from harfe.explain import Explanation
-from harfe.folds import make_folds
-from harfe.methods import METHODS
+from harfe._core.folds import make_folds
+from harfe.cli.common import bars, percent
+from harfe.compare.methods import METHODS
+from harfe.explain.overall import Explanation
 from harfe.tables import TableModel, TrainingRows
 
 

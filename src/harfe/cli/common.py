@@ -154,7 +154,7 @@ def column_settings(options: argparse.Namespace, frame: Frame) -> dict[str, Any]
 
 def load_model(path: str) -> TableModel:
     """A model that predicts from tables, whatever it was fitted on."""
-    from harfe.persist import load
+    from harfe.files import load
     from harfe.tables import InputColumn, TableEncoder, TableModel
 
     if not Path(path).is_file():

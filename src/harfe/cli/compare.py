@@ -8,7 +8,7 @@ import math
 import sys
 from typing import Any
 
-from harfe.commands.common import (
+from harfe.cli.common import (
     CommandError,
     add_column_options,
     add_file_options,
@@ -56,7 +56,7 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read, fit every method, print."""
-    from harfe.methods import METHODS, named
+    from harfe.compare.methods import METHODS, named
 
     if options.methods == "help":
         _list(METHODS)
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
             f"--methods {options.methods!r} names nothing; type some of {', '.join(METHODS)} with "
             "commas between them"
         )
-    from harfe.league import compare
+    from harfe.compare.league import compare_methods
     from harfe.tables import TableEncoder, read_table, training_rows
 
     frame = read_table(options.data, **file_settings(options))
@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
     def tell(name: str, number: int, error: float) -> None:
         say(f"{name}: fold {number + 1} of {options.cv}, error {error:.4g}")
 
-    result = compare(
+    result = compare_methods(
         rows.X, rows.y, methods, options.cv, options.seed, None if options.quiet else tell
     )
     if options.json:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from harfe.commands.common import (
+from harfe.cli.common import (
     CommandError,
     add_force,
     check_output,

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from harfe.commands.common import add_force, check_output, command, whole_file
+from harfe.cli.common import add_force, check_output, command, whole_file
 
 _ABOUT = """\
 Show harfe at work on data that come with it; or write these data to a file, to
@@ -32,7 +32,7 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Show, or write."""
     if options.csv is None:
-        from harfe._demo import main
+        from harfe.cli._demo import main
 
         main()
         return 0

@@ -7,7 +7,7 @@ import json
 import sys
 from typing import Any
 
-from harfe.commands.common import command, load_model
+from harfe.cli.common import command, load_model
 
 _ABOUT = """\
 Tell what a model says: how good it is, which inputs and which pairs of inputs
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
         kind, digits = options.formula, options.precision or 3
         sys.stdout.write(_named(model, model.formula(digits, kind), kind) + "\n")
         return 0
-    from harfe.commands.accounts import explain_account, explanation_of
+    from harfe.cli.accounts import explain_account, explanation_of
 
     explanation = explanation_of(model)
     if options.json:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from harfe.commands.common import add_force, check_output, command, load_model
+from harfe.cli.common import add_force, check_output, command, load_model
 
 _ABOUT = """\
 Write a model as ONNX, which other programs and languages can run. Columns,
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     """Load and write."""
     check_output(options.output, options.force)
     model = load_model(options.model)
-    from harfe.onnx_export import to_onnx
+    from harfe.files.onnx import to_onnx
 
     dtype = "float32" if options.float32 else "float64"
     to_onnx(model, options.output, dtype=dtype, terms=options.terms)

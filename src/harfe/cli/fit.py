@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harfe.commands.common import (
+from harfe.cli.common import (
     CommandError,
     add_column_options,
     add_file_options,
@@ -121,7 +121,7 @@ def run(options: argparse.Namespace) -> int:
     estimator = make_estimator(options)
     estimator.fit(fitted.X, fitted.y, sample_weight=fitted.weights)
     name_inputs(estimator, encoder.columns_out)
-    from harfe.commands.accounts import fit_account, measured
+    from harfe.cli.accounts import fit_account, measured
 
     meta = {
         "target": encoder.target,
@@ -185,7 +185,7 @@ def make_estimator(options: argparse.Namespace) -> Any:
     fixed = {"alpha": options.alpha, "scale": options.scale}
     fixed = {name: value for name, value in fixed.items() if value is not None}
     if options.fixed or fixed or options.features is not None:
-        from harfe.estimator import HARFERegressor
+        from harfe.estimators.regressor import HARFERegressor
 
         if options.terms is not None:
             fixed["n_nonzero_coefs"] = options.terms
@@ -194,7 +194,7 @@ def make_estimator(options: argparse.Namespace) -> Any:
         return HARFERegressor(
             **given, **fixed, residual_cv=options.cv or FOLDS, random_state=options.seed
         )
-    from harfe.selection import HARFERegressorCV
+    from harfe.estimators.regressor_cv import HARFERegressorCV
 
     if options.terms is not None:
         given["n_nonzero_coefs"] = [options.terms]

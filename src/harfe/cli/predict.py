@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
-from harfe.commands.common import (
+from harfe.cli.common import (
     CommandError,
     add_file_options,
     add_force,
@@ -28,7 +28,7 @@ from harfe.commands.common import (
 
 if TYPE_CHECKING:
     from harfe.tables import Frame, TableModel
-    from harfe.tables.files import Source
+    from harfe.tables.readers.open import Source
 
 _ABOUT = """\
 Predict the rows of a table with a model that harfe fit has saved.

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from harfe.commands.common import (
+from harfe.cli.common import (
     CommandError,
     add_file_options,
     add_force,
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
             f"{options.model} does not say what it predicts: fit it with harfe fit, or call "
             "harfe.report.write_report in Python"
         )
-    from harfe.commands.fit import split, write_page
+    from harfe.cli.fit import split, write_page
     from harfe.tables import fingerprint, read_table, training_rows
 
     frame = read_table(options.data, **file_settings(options))

@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
-from harfe.checks import check_rows
-from harfe.folds import make_folds
-from harfe.methods import METHODS, Method, named
-from harfe.table import Table
+from harfe._core.folds import make_folds
+from harfe._core.table import Table
+from harfe._core.validation import check_rows
+from harfe.compare.methods import METHODS, Method, named
 
 _MANY_ROWS = 20_000
 
 
-def compare(
+def compare_methods(
     X: ArrayLike,
     y: ArrayLike,
     methods: str | Sequence[str] = "default",
@@ -34,7 +34,7 @@ def compare(
     ----------
     X, y : arrays of shape (rows, inputs) and (rows,)
     methods : str or sequence of str, default="default"
-        Names in `harfe.methods.METHODS`, or "default", "paper" (the methods in the paper's tables)
+        Names in `harfe.compare.methods.METHODS`, or "default", "paper" (the methods in the paper's tables)
         or "all".
     cv : int, default=5
         Folds; equal rows stay together.
@@ -53,10 +53,10 @@ def compare(
 
     Examples
     --------
-    >>> from harfe import compare
+    >>> from harfe import compare_methods
     >>> from harfe.datasets import make_function
     >>> data = make_function("friedman1", 100, random_state=0)
-    >>> compare(data.X, data.y, ["mean", "linear"])["method"].tolist()
+    >>> compare_methods(data.X, data.y, ["mean", "linear"])["method"].tolist()
     ['linear', 'mean']
     """
     names = named(methods)

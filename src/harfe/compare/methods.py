@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.arguments import check_choice
+from harfe._core.arguments import check_choice
 
 # A Gaussian process costs the cube of its rows: more are thinned out.
 PROCESS_ROWS = 500
@@ -59,19 +59,19 @@ class Method:
 
 
 def _harfe(seed: int, rows: int) -> Any:
-    from harfe.selection import HARFERegressorCV
+    from harfe.estimators.regressor_cv import HARFERegressorCV
 
     return HARFERegressorCV(random_state=seed)
 
 
 def _harfe_fixed(seed: int, rows: int) -> Any:
-    from harfe.estimator import HARFERegressor
+    from harfe.estimators.regressor import HARFERegressor
 
     return HARFERegressor(random_state=seed)
 
 
 def _algorithm1(seed: int, rows: int) -> Any:
-    from harfe.estimator import HARFERegressor
+    from harfe.estimators.regressor import HARFERegressor
 
     # The paper's Section 4: s is 5 or 10 % of N, λ is to be tuned; q and N are the user's.
     as_printed = HARFERegressor(
@@ -90,7 +90,7 @@ def _algorithm1(seed: int, rows: int) -> Any:
 
 
 def _pursuit_without_ridge(seed: int, rows: int) -> Any:
-    from harfe.estimator import HARFERegressor
+    from harfe.estimators.regressor import HARFERegressor
 
     pursuit = HARFERegressor(alpha=0.0, random_state=seed)
     sizes = sorted({max(rows // share, 1) for share in (100, 40, 20, 10, 5)})
@@ -189,7 +189,7 @@ def _explainable_boosting(seed: int, rows: int) -> Any:
 
 
 def _additive_splines(seed: int, rows: int) -> Any:
-    from harfe.rivals.gam import PyGAMRegressor
+    from harfe.rivals.additive.gam import PyGAMRegressor
 
     return PyGAMRegressor()
 
@@ -265,7 +265,7 @@ def _leaves(model: Any) -> int:
 
 
 def _boosted(search: Any) -> int:
-    from harfe._compat import boosted_leaves
+    from harfe._core.sklearn_compat import boosted_leaves
 
     return boosted_leaves(search.best_estimator_)
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.arguments import is_whole
-from harfe.explain import Explanation
+from harfe._core.arguments import is_whole
+from harfe.explain.overall import Explanation
 
 BLUE, LIGHT_BLUE = "#0072B2", "#B9D8EA"
 VERMILLION, GREEN, PURPLE = "#D55E00", "#009E73", "#CC79A7"

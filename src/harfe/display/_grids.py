@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from harfe.anova import Anova, anova
-from harfe.arguments import is_whole
+from harfe._core.arguments import is_whole
 from harfe.display._drawing import nearest
-from harfe.explain import Explanation, resolve_law
-from harfe.terms import IndexSet, name_of
+from harfe.explain.anova import Anova, anova
+from harfe.explain.overall import Explanation, resolve_law
+from harfe.model.terms import IndexSet, name_of
 
 
 def model_anova(model: Any, law: Any, target: int) -> Anova:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.kept_inputs import KeptInputs
-from harfe.units import InputBounds
+from harfe.explain.inputs.summary import KeptInputs
+from harfe.features.units import InputBounds
 
 # Bins of the density below a curve.
 _BINS = 24

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.anova import Anova
+from harfe._core.table import Table
 from harfe.display._drawing import (
     BLUE,
     GREY,
@@ -31,12 +31,12 @@ from harfe.display._drawing import (
     under,
     write_note,
 )
+from harfe.display._grids import model_anova, resolve_component
 from harfe.display._seen import SeenInput
-from harfe.display._which import model_anova, resolve_component
-from harfe.explain import Explanation
-from harfe.partial import grid_points
-from harfe.table import Table
-from harfe.terms import IndexSet
+from harfe.explain.anova import Anova
+from harfe.explain.overall import Explanation
+from harfe.explain.partial import grid_points
+from harfe.model.terms import IndexSet
 
 # Points along an axis of a curve and of a map.
 _CURVE, _MAP = 200, 60

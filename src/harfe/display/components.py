@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from harfe.arguments import check_count
+from harfe._core.arguments import check_count
+from harfe._core.table import Table
 from harfe.display._drawing import (
     NOTHING,
     check_fitted,
@@ -17,9 +18,8 @@ from harfe.display._drawing import (
     several_axes,
     tidy,
 )
-from harfe.display._which import model_anova, resolve_component
+from harfe.display._grids import model_anova, resolve_component
 from harfe.display.component import ComponentDisplay
-from harfe.table import Table
 
 
 class ComponentsDisplay:

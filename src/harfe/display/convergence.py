@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from harfe._core.table import Table
 from harfe.display._drawing import (
     INK,
     SERIES,
@@ -16,8 +17,7 @@ from harfe.display._drawing import (
     tidy,
     write_note,
 )
-from harfe.pursuit import StopReason
-from harfe.table import Table
+from harfe.solvers.pursuit import StopReason
 
 
 class ConvergenceDisplay:

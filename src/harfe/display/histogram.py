@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from harfe._core.table import Table
 from harfe.display._drawing import (
     BLUE,
     INK,
@@ -26,9 +27,8 @@ from harfe.display._drawing import (
     tidy,
     write_note,
 )
-from harfe.explain import Explanation
-from harfe.explain_tables import variables_table
-from harfe.table import Table
+from harfe.explain.overall import Explanation
+from harfe.explain.tables import variables_table
 
 # Inches of the axes of a figure of our own; names that do not fit below make the bars lie.
 _WIDTH = 6.2

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harfe.arguments import check_choice
+from harfe._core.arguments import check_choice
+from harfe._core.table import Table
 from harfe.display._drawing import (
     BLUE,
     INK,
@@ -31,8 +32,7 @@ from harfe.display._drawing import (
     under,
     write_note,
 )
-from harfe.explain import Explanation
-from harfe.table import Table
+from harfe.explain.overall import Explanation
 
 KINDS = ("components", "terms")
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harfe.arguments import is_whole
+from harfe._core.arguments import is_whole
+from harfe._core.table import Table
 from harfe.display._drawing import BLUE, GREY, INK, one_axes, part_of, real_part, tidy
 from harfe.metrics import mean_squared_error
-from harfe.table import Table
 
 
 class ParityDisplay:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from harfe._core.table import Table
 from harfe.display._drawing import (
     BLUE,
     GREY,
@@ -19,7 +20,6 @@ from harfe.display._drawing import (
     tidy,
     write_note,
 )
-from harfe.table import Table
 
 
 class SparsityPathDisplay:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from harfe.arguments import check_choice, is_whole
+from harfe._core.arguments import check_choice, is_whole
+from harfe._core.table import Table
 from harfe.display._drawing import (
     BLUE,
     GREY,
@@ -28,8 +29,7 @@ from harfe.display._drawing import (
     tidy,
     write_note,
 )
-from harfe.local import VIEWS
-from harfe.table import Table
+from harfe.explain.local import VIEWS
 
 # Inches that a number beside a bar takes, about.
 _NUMBER_WIDTH = 0.6

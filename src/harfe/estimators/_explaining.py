@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from harfe.checks import check_inputs, check_weights
-from harfe.expansion import Expansion
-from harfe.explain import Explanation, check_law, explain
-from harfe.input_law import InputLaw
-from harfe.kept_inputs import KeptInputs
-from harfe.law import FeatureLaw
-from harfe.local import LocalExplanation, explain_local
-from harfe.machine import one_blas_thread
-from harfe.mixed_law import Law, MixedLaw
-from harfe.partial import PartialDependence, partial_dependence
-from harfe.pool import FeaturePool
+from harfe._core.threads import one_blas_thread
+from harfe._core.validation import check_inputs, check_weights
+from harfe.explain.inputs.distribution import InputLaw
+from harfe.explain.inputs.summary import KeptInputs
+from harfe.explain.local import LocalExplanation, explain_local
+from harfe.explain.overall import Explanation, check_law, explain
+from harfe.explain.partial import PartialDependence, partial_dependence
+from harfe.features.law import FeatureLaw
+from harfe.features.mixed_law import Law, MixedLaw
+from harfe.features.pool import FeaturePool
+from harfe.model.expansion import Expansion
 
 
 class Explainable:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.expansion import Expansion
-from harfe.mixed_law import Law
-from harfe.persist.pool_origin import PoolOrigin
-from harfe.pool import FeaturePool
-from harfe.pursuit import StopReason
+from harfe.features.mixed_law import Law
+from harfe.features.pool import FeaturePool
+from harfe.features.pool_origin import PoolOrigin
+from harfe.model.expansion import Expansion
+from harfe.solvers.pursuit import StopReason
 
 
 class Saving:
@@ -38,7 +38,7 @@ class Saving:
         meta : dict, optional
             Plain data on where the model comes from.
         """
-        from harfe.persist import save
+        from harfe.files import save
 
         save(self, path, meta=meta)
 
@@ -48,7 +48,7 @@ class Saving:
         dtype: str = "float64",
         terms: bool = False,
     ) -> Any:
-        """Write the fitted function as an ONNX graph; see :func:`harfe.onnx_export.to_onnx`.
+        """Write the fitted function as an ONNX graph; see :func:`harfe.files.onnx.to_onnx`.
 
         Parameters
         ----------
@@ -64,7 +64,7 @@ class Saving:
         onnx.ModelProto
             With the input ``X`` and the output ``prediction``.
         """
-        from harfe.onnx_export import to_onnx
+        from harfe.files.onnx import to_onnx
 
         return to_onnx(self, path, dtype, terms)
 

@@ -14,15 +14,15 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from harfe.arguments import check_count
-from harfe.checks import check_inputs, check_targets, check_weights
-from harfe.expansion import Expansion
-from harfe.features import seed_of
-from harfe.formula import formula
-from harfe.pursuit import PursuitResult
-from harfe.recipe import Fit, recipe_of
-from harfe.stability import DrawProgress, Selection, Stability, assess
-from harfe.terms import feature_sets, refit, strongest_terms, term_names, term_values
+from harfe._core.arguments import check_count
+from harfe._core.validation import check_inputs, check_targets, check_weights
+from harfe.explain.stability import DrawProgress, Selection, Stability, assess
+from harfe.features.transformer import seed_of
+from harfe.model.expansion import Expansion
+from harfe.model.formula import formula
+from harfe.model.terms import feature_sets, refit, strongest_terms, term_names, term_values
+from harfe.selection.recipe import Fit, recipe_of
+from harfe.solvers.pursuit import PursuitResult
 
 
 class TermMethods:
@@ -123,7 +123,7 @@ class TermMethods:
         kind : {"text", "latex", "sympy"}, default="text"
             Text such as ``y = 0.52 + 1.3*sin(0.31*age - 1.2*bmi + 0.5)``; LaTeX, without dollar
             signs; or a sympy expression with every digit, whose symbols
-            :func:`harfe.formula.input_symbols` gives.
+            :func:`harfe.model.formula.input_symbols` gives.
         target : int, default=0
             Which target.
 

@@ -12,16 +12,16 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from harfe.arguments import is_number
-from harfe.checks import check_inputs, check_targets, check_weights
-from harfe.expansion import Expansion, sensitivities
-from harfe.explainable import Explainable
-from harfe.kept_inputs import KeptInputs
-from harfe.pursuit import StopReason
-from harfe.recipe import Fit, Recipe
-from harfe.saving import Saving
-from harfe.term_methods import TermMethods
-from harfe.uncertainty import Uncertainty
+from harfe._core.arguments import is_number
+from harfe._core.validation import check_inputs, check_targets, check_weights
+from harfe.estimators._explaining import Explainable
+from harfe.estimators._saving import Saving
+from harfe.estimators._terms import TermMethods
+from harfe.explain.inputs.summary import KeptInputs
+from harfe.model.expansion import Expansion, sensitivities
+from harfe.model.uncertainty import Uncertainty
+from harfe.selection.recipe import Fit, Recipe
+from harfe.solvers.pursuit import StopReason
 
 
 class ExpansionRegressor(  # type: ignore[override]  # _pool can be set: see `Saving`

@@ -7,20 +7,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harfe._compat import CallbackSupportMixin, FitProgress, with_callbacks
-from harfe.arguments import check_choice, check_clip, check_count, is_number, is_whole
-from harfe.checks import check_inputs, check_targets, check_weights
-from harfe.expansion import Expansion
-from harfe.features import law_of, seed_of
-from harfe.fitted import ExpansionRegressor
-from harfe.folds import make_folds
-from harfe.homes import COLUMN_SCALES
-from harfe.machine import memory_bytes, one_blas_thread
-from harfe.mixed_law import Law
-from harfe.pursuit import INITS, Round, check_settings
-from harfe.recipe import Posed, Recipe
-from harfe.uncertainty import Posterior, Uncertainty
-from harfe.units import INPUT_SCALES
+from harfe._core.arguments import check_choice, check_clip, check_count, is_number, is_whole
+from harfe._core.folds import make_folds
+from harfe._core.sklearn_compat import CallbackSupportMixin, FitProgress, with_callbacks
+from harfe._core.threads import memory_bytes, one_blas_thread
+from harfe._core.validation import check_inputs, check_targets, check_weights
+from harfe.estimators.base import ExpansionRegressor
+from harfe.features.mixed_law import Law
+from harfe.features.transformer import law_of, seed_of
+from harfe.features.units import INPUT_SCALES
+from harfe.model.expansion import Expansion
+from harfe.model.uncertainty import Posterior, Uncertainty
+from harfe.selection.recipe import Posed, Recipe
+from harfe.solvers.homes import COLUMN_SCALES
+from harfe.solvers.pursuit import INITS, Round, check_settings
 
 
 class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):

@@ -9,36 +9,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harfe._compat import CallbackSupportMixin, with_callbacks
-from harfe.arguments import check_choice, is_number
-from harfe.candidates import (
+from harfe._core.arguments import check_choice, is_number
+from harfe._core.folds import Fold, make_folds
+from harfe._core.progress import SearchProgress
+from harfe._core.sklearn_compat import CallbackSupportMixin, with_callbacks
+from harfe._core.threads import memory_bytes, one_blas_thread
+from harfe._core.validation import check_inputs, check_targets, check_weights
+from harfe.estimators.base import ExpansionRegressor
+from harfe.estimators.regressor import HARFERegressor, check_scales, pool_size
+from harfe.features.law import FeatureLaw
+from harfe.features.mixed_law import MixedLaw
+from harfe.features.transformer import law_of, seed_of
+from harfe.features.units import varies
+from harfe.learning.candidates import CANDIDATES, LearnedLaw
+from harfe.learning.likelihood import Prior
+from harfe.model.uncertainty import Uncertainty
+from harfe.selection.choosing import Choice
+from harfe.selection.grid_search import GridSearch
+from harfe.selection.grid_values import (
     candidate_alphas,
     candidate_orders,
     candidate_scales,
     candidate_sizes,
 )
-from harfe.checks import check_inputs, check_targets, check_weights
-from harfe.choosing import Choice
-from harfe.estimator import HARFERegressor, check_scales, pool_size
-from harfe.features import law_of, seed_of
-from harfe.fitted import ExpansionRegressor
-from harfe.folds import Fold, make_folds
-from harfe.grid_search import GridSearch
-from harfe.law import FeatureLaw
-from harfe.law_search import LawSearch
-from harfe.learning import CANDIDATES, LearnedLaw
-from harfe.likelihood import Prior
-from harfe.machine import memory_bytes, one_blas_thread
-from harfe.mixed_law import MixedLaw
-from harfe.progress import SearchProgress
-from harfe.pursuit import check_settings
-from harfe.race import Data, Race
-from harfe.recipe import Recipe
-from harfe.reporting import cell_params, params_of_choice, results_of
-from harfe.scoring import make_scoring
-from harfe.sparse_models import KINDS, SparseSettings, check_memory
-from harfe.uncertainty import Uncertainty
-from harfe.units import varies
+from harfe.selection.law_search import LawSearch
+from harfe.selection.race import Data, Race
+from harfe.selection.recipe import Recipe
+from harfe.selection.results import cell_params, params_of_choice, results_of
+from harfe.selection.rows import make_scoring
+from harfe.selection.sparse_models import KINDS, SparseSettings, check_memory
+from harfe.solvers.pursuit import check_settings
 
 SELECTIONS = ("best", "one_se")
 LAWS = ("auto", "learned", "grid")

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harfe.arguments import is_whole
-from harfe.expansion import Expansion
-from harfe.input_law import TRIGONOMETRIC, InputLaw
-from harfe.machine import blocks
-from harfe.tensors import Tensors
-from harfe.terms import IndexSet, group_features
-from harfe.waves import Waves
+from harfe._core.arguments import is_whole
+from harfe._core.threads import blocks
+from harfe.explain.grids import Tensors
+from harfe.explain.inputs.distribution import TRIGONOMETRIC, InputLaw
+from harfe.explain.waves import Waves
+from harfe.model.expansion import Expansion
+from harfe.model.terms import IndexSet, group_features
 
 _ROW_BLOCK = 512
 
@@ -135,7 +135,7 @@ class Anova:
         return pairs, second, total
 
     def term_variances(self) -> NDArray[np.float64]:
-        """Variance of the raw terms under the law, in the order of `harfe.terms.index_sets`."""
+        """Variance of the raw terms under the law, in the order of `harfe.model.terms.index_sets`."""
         groups = group_features(self.expansion)
         variances = [self._parts.term_variance(u, places) for u, places in groups.items()]
         with np.errstate(over="ignore"):

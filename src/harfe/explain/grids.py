@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.expansion import Expansion
-from harfe.input_law import InputLaw
-from harfe.machine import blocks
-from harfe.pool import FeaturePool
-from harfe.subsets import members_of, subsets_of
-from harfe.terms import IndexSet, group_features
+from harfe._core.threads import blocks
+from harfe.explain.inputs.distribution import InputLaw
+from harfe.explain.subsets import members_of, subsets_of
+from harfe.features.pool import FeaturePool
+from harfe.model.expansion import Expansion
+from harfe.model.terms import IndexSet, group_features
 
 # Points of the grid of a term at most: 128 nodes an input for 2 variables, 25 for 3, 11 for 4.
 _LARGEST_GRID = 2**14

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harfe.anova import anova
-from harfe.expansion import Expansion
-from harfe.explain import resolve_law
-from harfe.input_law import InputLaw
-from harfe.kept_inputs import KeptInputs
-from harfe.table import Table, jsonable
-from harfe.terms import name_of, term_names, term_values
+from harfe._core.table import Table, jsonable
+from harfe.explain.anova import anova
+from harfe.explain.inputs.distribution import InputLaw
+from harfe.explain.inputs.summary import KeptInputs
+from harfe.explain.overall import resolve_law
+from harfe.model.expansion import Expansion
+from harfe.model.terms import name_of, term_names, term_values
 
 VIEWS = ("variables", "components", "terms")
 

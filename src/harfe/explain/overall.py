@@ -13,20 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.anova import Anova, anova, check_target
-from harfe.expansion import Expansion
-from harfe.explain_tables import (
+from harfe._core.table import Table, jsonable
+from harfe.explain.anova import Anova, anova, check_target
+from harfe.explain.inputs.distribution import LAWS, InputLaw
+from harfe.explain.inputs.summary import KeptInputs
+from harfe.explain.tables import (
     components_table,
     interactions_table,
     sobol_table,
     terms_table,
     variables_table,
 )
-from harfe.input_law import LAWS, InputLaw
-from harfe.kept_inputs import KeptInputs
-from harfe.mixed_law import Law
-from harfe.pool import FeaturePool
-from harfe.table import Table, jsonable
+from harfe.features.mixed_law import Law
+from harfe.features.pool import FeaturePool
+from harfe.model.expansion import Expansion
 
 __all__ = ["Explanation", "Table", "explain", "resolve_law"]
 

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.anova import check_target
-from harfe.arguments import is_whole
-from harfe.expansion import Expansion
-from harfe.input_law import TRIGONOMETRIC
-from harfe.kept_inputs import KeptInputs, subset_means
-from harfe.pool import FeaturePool
-from harfe.table import Table, jsonable
-from harfe.units import InputBounds
-from harfe.waves import wave_amplitudes
+from harfe._core.arguments import is_whole
+from harfe._core.table import Table, jsonable
+from harfe.explain.anova import check_target
+from harfe.explain.inputs.distribution import TRIGONOMETRIC
+from harfe.explain.inputs.summary import KeptInputs, subset_means
+from harfe.explain.waves import wave_amplitudes
+from harfe.features.pool import FeaturePool
+from harfe.features.units import InputBounds
+from harfe.model.expansion import Expansion
 
 # Points of a grid along each input where the caller does not say.
 _GRID = 50

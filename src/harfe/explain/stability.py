@@ -21,8 +21,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from harfe.table import Table
-from harfe.terms import IndexSet, name_of
+from harfe._core.table import Table
+from harfe.model.terms import IndexSet, name_of
 
 # Seconds between two messages: a line that is rewritten, or lines of a log.
 _PAUSE_TERMINAL, _PAUSE_LOG = 0.3, 10.0

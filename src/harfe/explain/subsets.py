@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.pool import FeaturePool
-from harfe.terms import IndexSet, feature_sets
+from harfe.features.pool import FeaturePool
+from harfe.model.terms import IndexSet, feature_sets
 
 # Subsets of the variables of all features, counted for each feature, at most.
 _MOST_SUBSETS = 2**18

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.anova import Anova
-from harfe.expansion import Expansion
-from harfe.kept_inputs import KeptInputs
-from harfe.mixed_law import Law
-from harfe.pool import FeaturePool
-from harfe.table import Table
-from harfe.terms import feature_sets, group_features, name_of, term_names
+from harfe._core.table import Table
+from harfe.explain.anova import Anova
+from harfe.explain.inputs.summary import KeptInputs
+from harfe.features.mixed_law import Law
+from harfe.features.pool import FeaturePool
+from harfe.model.expansion import Expansion
+from harfe.model.terms import feature_sets, group_features, name_of, term_names
 
 
 def variables_table(

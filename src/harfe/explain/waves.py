@@ -22,10 +22,10 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.expansion import Expansion
-from harfe.input_law import InputLaw
-from harfe.subsets import Members, members_of, subsets_of
-from harfe.terms import IndexSet
+from harfe.explain.inputs.distribution import InputLaw
+from harfe.explain.subsets import Members, members_of, subsets_of
+from harfe.model.expansion import Expansion
+from harfe.model.terms import IndexSet
 
 # Up to so many points a component is summed over the grid of its nodes: sums over pairs of
 # features would square what large coefficients of opposite sign lose in digits.

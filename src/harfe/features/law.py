@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harfe.arguments import check_choice, check_count, is_number, is_whole
-from harfe.index_sets import IndexSets
-from harfe.law_kernels import symmetric_kernel
-from harfe.law_settings import resolve_groups, resolve_numbers, resolve_orders
-from harfe.pool import FeaturePool
+from harfe._core.arguments import check_choice, check_count, is_number, is_whole
+from harfe.features.index_sets import IndexSets
+from harfe.features.law_kernels import symmetric_kernel
+from harfe.features.law_parameters import resolve_groups, resolve_numbers, resolve_orders
+from harfe.features.pool import FeaturePool
 
 ACTIVATIONS = ("sin", "cos", "tanh", "sigmoid", "relu", "exp")
 WEIGHTS = ("normal", "uniform")

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from harfe.machine import blocks, run_blocks
+from harfe._core.threads import blocks, run_blocks
 
 # Not "reassoc": it would cancel the two parts of ln 2 against each other.
 _FLAGS = {"nnan", "ninf", "nsz", "arcp", "contract"}

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harfe.arguments import check_choice, check_count, is_whole
+from harfe._core.arguments import check_choice, check_count, is_whole
 
 
 def resolve_orders(order: Any, n_variables: int) -> tuple[int, ...]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harfe.law import FeatureLaw
-from harfe.pool import FeaturePool
+from harfe.features.law import FeatureLaw
+from harfe.features.pool import FeaturePool
 
 
 @dataclass(frozen=True)

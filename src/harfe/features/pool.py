@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from harfe import kernels
-from harfe.machine import blocks, run_blocks
-from harfe.units import InputUnits
+from harfe._core.threads import blocks, run_blocks
+from harfe.features import kernels
+from harfe.features.units import InputUnits
 
 _FEATURE_BLOCK = 128
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.mixed_law import Law
-from harfe.pool import FeaturePool
-from harfe.units import InputUnits
+from harfe.features.mixed_law import Law
+from harfe.features.pool import FeaturePool
+from harfe.features.units import InputUnits
 
 # Rounding of sums on another machine, in units of the sum of magnitudes.
 _ROUNDING = 1e-9

@@ -11,12 +11,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from harfe._compat import check_feature_names_in
-from harfe.arguments import check_count
-from harfe.checks import check_inputs
-from harfe.law import FeatureLaw
-from harfe.mixed_law import Law, MixedLaw
-from harfe.pool import FeaturePool
+from harfe._core.arguments import check_count
+from harfe._core.sklearn_compat import check_feature_names_in
+from harfe._core.validation import check_inputs
+from harfe.features.law import FeatureLaw
+from harfe.features.mixed_law import Law, MixedLaw
+from harfe.features.pool import FeaturePool
 
 
 class SparseRandomFeatures(TransformerMixin, BaseEstimator):

@@ -2,7 +2,7 @@
 
 A file holds the kept features, the law and the seed that all features were drawn with, what
 explanations and the uncertainty need, the results of a search, and the parameters. Its form is
-`harfe.persist.model_file`, its parts are `harfe.persist.model_parts`; docs/decisions/0025 says why.
+`harfe.files.container`, its parts are `harfe.files.model_parts`; docs/decisions/0025 says why.
 
 Names are imported when they are first used: estimators keep a `PoolOrigin`, and `load` makes
 estimators.
@@ -14,17 +14,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harfe.persist.model_file import ModelFileError
-    from harfe.persist.save_load import MAX_BYTES, describe, load, save
+    from harfe.files.container import ModelFileError
+    from harfe.files.save_load import MAX_BYTES, describe, load, save
 
 __all__ = ["MAX_BYTES", "ModelFileError", "describe", "load", "save"]
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
-        raise AttributeError(f"module 'harfe.persist' has no attribute {name!r}")
-    home = "model_file" if name == "ModelFileError" else "save_load"
-    return getattr(import_module(f"harfe.persist.{home}"), name)
+        raise AttributeError(f"module 'harfe.files' has no attribute {name!r}")
+    home = "container" if name == "ModelFileError" else "save_load"
+    return getattr(import_module(f"harfe.files.{home}"), name)
 
 
 def __dir__() -> list[str]:

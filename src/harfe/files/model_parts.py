@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from harfe.expansion import Expansion
-from harfe.input_law import InputLaw
-from harfe.kept_inputs import KeptInputs
-from harfe.law import ACTIVATIONS, FeatureLaw
-from harfe.learning import LearnedLaw
-from harfe.mixed_law import MixedLaw
-from harfe.persist.file_specs import (
+from harfe.explain.inputs.distribution import InputLaw
+from harfe.explain.inputs.summary import KeptInputs
+from harfe.features.law import ACTIVATIONS, FeatureLaw
+from harfe.features.mixed_law import MixedLaw
+from harfe.features.pool import FeaturePool
+from harfe.features.pool_origin import PoolOrigin
+from harfe.features.units import InputBounds, InputUnits
+from harfe.files.specs import (
     Array,
     ByName,
     Flag,
@@ -32,11 +33,10 @@ from harfe.persist.file_specs import (
     Text,
     Whole,
 )
-from harfe.persist.pool_origin import PoolOrigin
-from harfe.pool import FeaturePool
-from harfe.pursuit import StopReason
-from harfe.uncertainty import Posterior, Uncertainty
-from harfe.units import InputBounds, InputUnits
+from harfe.learning.candidates import LearnedLaw
+from harfe.model.expansion import Expansion
+from harfe.model.uncertainty import Posterior, Uncertainty
+from harfe.solvers.pursuit import StopReason
 
 
 def _pool_is_wrong(pool: FeaturePool) -> str | None:

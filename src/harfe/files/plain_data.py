@@ -13,9 +13,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.law import FeatureLaw
-from harfe.mixed_law import MixedLaw
-from harfe.persist.model_file import ModelFileError
+from harfe.features.law import FeatureLaw
+from harfe.features.mixed_law import MixedLaw
+from harfe.files.container import ModelFileError
 
 _NUMBER_KINDS = "biufc"
 _MARK = "~"
@@ -106,7 +106,7 @@ def write_plain(value: Any, path: str, writer: Writer) -> Any:
     if isinstance(value, np.generic) and value.dtype.kind in _NUMBER_KINDS + "U":
         return {"~scalar": writer.put(path, np.asarray(value))}
     if isinstance(value, FeatureLaw | MixedLaw) and value.n_variables == writer.n_variables:
-        from harfe.persist.model_parts import LAW
+        from harfe.files.model_parts import LAW
 
         return {"~law": LAW.write(value, path, writer)}
     if kind is np.ndarray:
@@ -153,7 +153,7 @@ def read_plain(data: Any, path: str, reader: Reader) -> Any:
     if mark == "~float" and content in ("nan", "inf", "-inf"):
         return float(content)
     if mark == "~law":
-        from harfe.persist.model_parts import LAW
+        from harfe.files.model_parts import LAW
 
         return LAW.read(content, path, reader)
     if not isinstance(content, list):

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from harfe.arguments import is_whole
-from harfe.estimator import HARFERegressor
-from harfe.persist import model_file
-from harfe.persist.file_specs import ByName, Plain, Spec, Text
-from harfe.persist.model_file import ModelFileError
-from harfe.persist.model_parts import ATTRIBUTES, SEARCH_ATTRIBUTES
-from harfe.persist.plain_data import NotPlain, Reader, Writer
-from harfe.persist.pool_origin import PoolOrigin
-from harfe.selection import HARFERegressorCV
+from harfe._core.arguments import is_whole
+from harfe.estimators.regressor import HARFERegressor
+from harfe.estimators.regressor_cv import HARFERegressorCV
+from harfe.features.pool_origin import PoolOrigin
+from harfe.files import container as model_file
+from harfe.files.container import ModelFileError
+from harfe.files.model_parts import ATTRIBUTES, SEARCH_ATTRIBUTES
+from harfe.files.plain_data import NotPlain, Reader, Writer
+from harfe.files.specs import ByName, Plain, Spec, Text
 
 FORMAT = "harfe-model"
 FORMAT_VERSION = 1

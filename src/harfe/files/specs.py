@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from harfe.persist.plain_data import Reader, Writer, read_plain, refuse, write_plain
+from harfe.files.plain_data import Reader, Writer, read_plain, refuse, write_plain
 
 _TYPES = {"b": np.bool_, "i": np.intp, "f": np.float64, "c": np.complex128}
 

@@ -1,6 +1,6 @@
 """Learning the law of the features from data.
 
-A candidate is a prior on laws (`harfe.likelihood.Prior`): how many variables a feature may look at,
+A candidate is a prior on laws (`harfe.learning.likelihood.Prior`): how many variables a feature may look at,
 and how freely scales may differ. Each is fitted by its penalised likelihood; which one is used is
 decided by its error on held-out rows, with the law fitted anew without them: likelihoods of
 different candidates tell less (heavy tails are fitted by interactions that do not exist).
@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.law import FeatureLaw
-from harfe.likelihood import KernelSettings, Likelihood, Prior, variance_shares
-from harfe.mixed_law import Law, MixedLaw
-from harfe.reference import (
+from harfe.features.law import FeatureLaw
+from harfe.features.mixed_law import Law, MixedLaw
+from harfe.learning.likelihood import KernelSettings, Likelihood, Prior, variance_shares
+from harfe.learning.reference import (
     EXACT_ROWS,
     POOL,
     ExactReference,
@@ -25,7 +25,7 @@ from harfe.reference import (
     Reference,
     StackedReference,
 )
-from harfe.standard_rows import StandardRows
+from harfe.learning.standard_rows import StandardRows
 
 # Chosen on training rows, docs/decisions/0022.
 CANDIDATES = {

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize
 
-from harfe import law_kernels
-from harfe.machine import blocks, one_blas_thread, run_blocks
+from harfe._core.threads import blocks, one_blas_thread, run_blocks
+from harfe.features import law_kernels
 
 # Logarithms of what the parameters may be, inputs and targets having deviation one. Beyond, a
 # feature is constant or noise on every table.

@@ -18,12 +18,12 @@ import scipy.linalg as sla
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from harfe import kernels
-from harfe.machine import blocks, run_blocks
-from harfe.pool import FeaturePool, Rows
-from harfe.reference import Reference
-from harfe.ridge import smallest_safe_shift
-from harfe.support import largest_rows
+from harfe._core.threads import blocks, run_blocks
+from harfe.features import kernels
+from harfe.features.pool import FeaturePool, Rows
+from harfe.learning.reference import Reference
+from harfe.solvers.ridge import smallest_safe_shift
+from harfe.solvers.threshold import largest_rows
 
 # Points at which a reference is matched: ten times the rows, within these bounds.
 _POINTS_PER_ROW, _FEWEST_POINTS, _MOST_POINTS = 10, 2000, 6000

@@ -17,12 +17,12 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from harfe.homes import make_problem
-from harfe.likelihood import KernelSettings
-from harfe.machine import available_memory, blocks, one_blas_thread
-from harfe.pool import FeaturePool
-from harfe.ridge import RestrictedRidge
-from harfe.standard_rows import StandardRows
+from harfe._core.threads import available_memory, blocks, one_blas_thread
+from harfe.features.pool import FeaturePool
+from harfe.learning.likelihood import KernelSettings
+from harfe.learning.standard_rows import StandardRows
+from harfe.solvers.homes import make_problem
+from harfe.solvers.ridge import RestrictedRidge
 
 # Up to so many rows the system is solved exactly.
 EXACT_ROWS = 3000

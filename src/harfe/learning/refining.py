@@ -17,10 +17,10 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from harfe import kernels
-from harfe.expansion import derivative
-from harfe.matching import Matched, Points
-from harfe.pool import FeaturePool, Rows
+from harfe.features import kernels
+from harfe.features.pool import FeaturePool, Rows
+from harfe.learning.matching import Matched, Points
+from harfe.model.expansion import derivative
 
 # Ridge weight in units of the mean power of a feature: the noise of the reference, within these
 # bounds.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.units import InputBounds, InputUnits, find_bounds, measure_units
+from harfe.features.units import InputBounds, InputUnits, find_bounds, measure_units
 
 # Beyond so many rows, so many are drawn at random.
 _MOST_ROWS = 20_000

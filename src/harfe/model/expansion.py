@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harfe import kernels
-from harfe.machine import blocks, run_blocks
-from harfe.pool import FeaturePool, Rows
-from harfe.units import InputBounds, measure_units
+from harfe._core.threads import blocks, run_blocks
+from harfe.features import kernels
+from harfe.features.pool import FeaturePool, Rows
+from harfe.features.units import InputBounds, measure_units
 
 # Rows handled at a time; also the unit of work of a thread.
 _ROW_BLOCK = 2048

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from harfe.arguments import check_choice, check_count, is_whole
-from harfe.expansion import Expansion
+from harfe._core.arguments import check_choice, check_count, is_whole
+from harfe.model.expansion import Expansion
 
 KINDS = ("text", "latex", "sympy")
 

@@ -3,7 +3,7 @@
     f(x) = intercept + Σ_u f_u(x_u),   f_u = Σ {c_j φ(<x, w_j> + b_j) : w_j ≠ 0 exactly on u}.
 
 This is the raw grouping: terms overlap (a term of two variables also holds what is due to one of
-them alone) and do not average to zero. `harfe.anova` takes them apart.
+them alone) and do not average to zero. `harfe.explain.anova` takes them apart.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harfe.expansion import Expansion
-from harfe.homes import make_problem
-from harfe.machine import one_blas_thread
-from harfe.pool import FeaturePool
-from harfe.problem import Problem, Targets
-from harfe.recipe import Posed
-from harfe.ridge import RestrictedRidge
-from harfe.units import InputBounds
+from harfe._core.threads import one_blas_thread
+from harfe.features.pool import FeaturePool
+from harfe.features.units import InputBounds
+from harfe.model.expansion import Expansion
+from harfe.selection.recipe import Posed
+from harfe.solvers.homes import make_problem
+from harfe.solvers.problem import Problem, Targets
+from harfe.solvers.ridge import RestrictedRidge
 
 # Variables of a term, ascending.
 IndexSet = tuple[int, ...]
@@ -136,7 +136,7 @@ def refit(
 ) -> tuple[Posed, NDArray[Any], Expansion]:
     """Ridge solution on some features of an expansion, which stay as they are.
 
-    Minimises (1/M) Σ_k w_k |y_k - (A_S c)_k|² + α‖c‖² with A, M and scales as in `harfe.problem`, S
+    Minimises (1/M) Σ_k w_k |y_k - (A_S c)_k|² + α‖c‖² with A, M and scales as in `harfe.solvers.problem`, S
     the features at `places`. Returns the problem of these features alone, its solution c and the
     function it stands for.
     """

@@ -6,7 +6,7 @@ observation at x is
 
     σ² (1 + h(x)),   h(x) = (1 + a(x)* (A_S*WA_S/M + α)⁻¹ a(x)) / M,
 
-with a(x) the kept features, centred and scaled as in `harfe.problem`. That takes the support for
+with a(x) the kept features, centred and scaled as in `harfe.solvers.problem`. That takes the support for
 given. So σ² is not that of the residuals of the fit but of rows that neither the fit nor the choice
 of its settings has seen: σ² = Σ w r²/(1 + h) / Σ w over out-of-fold residuals r. The same
 r/√(1 + h), ranked by size, give intervals that hold their level whatever the law of the noise
@@ -23,9 +23,9 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from harfe.expansion import Expansion
-from harfe.machine import blocks, one_blas_thread
-from harfe.problem import Problem
+from harfe._core.threads import blocks, one_blas_thread
+from harfe.model.expansion import Expansion
+from harfe.solvers.problem import Problem
 
 _ROW_BLOCK = 2048
 

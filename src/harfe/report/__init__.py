@@ -6,8 +6,8 @@ and writes the file. Style, script and frame of the page stand in ``templates``.
 
 from __future__ import annotations
 
-from harfe.report.page import render
-from harfe.report.summary import summarise
+from harfe.report.content.summary import summarise
+from harfe.report.page.page import render
 from harfe.report.write import write_report
 
 __all__ = ["render", "summarise", "write_report"]

@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from harfe.persist.model_file import write_atomically
-from harfe.report.page import render
-from harfe.report.summary import summarise
-from harfe.stability import Stability
+from harfe.explain.stability import Stability
+from harfe.files.container import write_atomically
+from harfe.report.content.summary import summarise
+from harfe.report.page.page import render
 
 
 def write_report(

@@ -1,7 +1,7 @@
 """The methods that the paper compares with, as scikit-learn regressors. Experimental.
 
 Names and defaults here may change without notice, and nothing else in the package imports this
-one: `harfe.methods` names its estimators, and `harfe.compare` runs them side by side with harfe.
+one: `harfe.compare.methods` names its estimators, and `harfe.compare_methods` runs them side by side with harfe.
 Each is written from the equations of its paper and chooses its settings by cross-validation on the
 training rows where they are "auto".
 
@@ -16,32 +16,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harfe.rivals.anova import ANOVARegressor
-    from harfe.rivals.cosso import COSSORegressor
-    from harfe.rivals.gam import PyGAMRegressor
+    from harfe.rivals.additive.anova import ANOVARegressor
+    from harfe.rivals.additive.cosso import COSSORegressor
+    from harfe.rivals.additive.gam import PyGAMRegressor
+    from harfe.rivals.additive.kam import KAMRegressor
+    from harfe.rivals.additive.salsa import SALSARegressor
+    from harfe.rivals.additive.spam import SpAMRegressor
+    from harfe.rivals.additive.ssam import SSAMRegressor
     from harfe.rivals.gaussian_process import ARDProcessRegressor
-    from harfe.rivals.kam import KAMRegressor
-    from harfe.rivals.rfrr import RFRRRegressor
-    from harfe.rivals.salsa import SALSARegressor
-    from harfe.rivals.shrimp import SHRIMPRegressor
-    from harfe.rivals.spam import SpAMRegressor
-    from harfe.rivals.srfe import SRFERegressor
-    from harfe.rivals.ssam import SSAMRegressor
-    from harfe.rivals.yen import YenRegressor
+    from harfe.rivals.random_features.rfrr import RFRRRegressor
+    from harfe.rivals.random_features.shrimp import SHRIMPRegressor
+    from harfe.rivals.random_features.srfe import SRFERegressor
+    from harfe.rivals.random_features.yen import YenRegressor
 
 _HOME = {
-    "ANOVARegressor": "anova",
+    "ANOVARegressor": "additive.anova",
     "ARDProcessRegressor": "gaussian_process",
-    "COSSORegressor": "cosso",
-    "KAMRegressor": "kam",
-    "PyGAMRegressor": "gam",
-    "RFRRRegressor": "rfrr",
-    "SALSARegressor": "salsa",
-    "SHRIMPRegressor": "shrimp",
-    "SRFERegressor": "srfe",
-    "SSAMRegressor": "ssam",
-    "SpAMRegressor": "spam",
-    "YenRegressor": "yen",
+    "COSSORegressor": "additive.cosso",
+    "KAMRegressor": "additive.kam",
+    "PyGAMRegressor": "additive.gam",
+    "RFRRRegressor": "random_features.rfrr",
+    "SALSARegressor": "additive.salsa",
+    "SHRIMPRegressor": "random_features.shrimp",
+    "SRFERegressor": "random_features.srfe",
+    "SSAMRegressor": "additive.ssam",
+    "SpAMRegressor": "additive.spam",
+    "YenRegressor": "random_features.yen",
 }
 
 __all__ = [

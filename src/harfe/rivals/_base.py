@@ -13,15 +13,15 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from harfe._compat import CallbackSupportMixin, with_callbacks
-from harfe.checks import check_inputs, check_targets
-from harfe.features import seed_of
-from harfe.folds import make_folds
-from harfe.machine import one_blas_thread
-from harfe.problem import Targets
-from harfe.progress import SearchProgress
+from harfe._core.folds import make_folds
+from harfe._core.progress import SearchProgress
+from harfe._core.sklearn_compat import CallbackSupportMixin, with_callbacks
+from harfe._core.threads import one_blas_thread
+from harfe._core.validation import check_inputs, check_targets
+from harfe.features.transformer import seed_of
+from harfe.features.units import varies
 from harfe.rivals._search import Family, Function, Search
-from harfe.units import varies
+from harfe.solvers.problem import Targets
 
 
 @dataclass(frozen=True)

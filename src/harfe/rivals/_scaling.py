@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.units import measure_units
+from harfe.features.units import measure_units
 
 
 @dataclass(frozen=True)

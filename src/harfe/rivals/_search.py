@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.folds import Fold
-from harfe.reporting import results_of
-from harfe.units import varies
+from harfe._core.folds import Fold
+from harfe.features.units import varies
+from harfe.selection.results import results_of
 
 
 class Function(Protocol):

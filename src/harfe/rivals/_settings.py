@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harfe.arguments import is_number, is_whole
+from harfe._core.arguments import is_number, is_whole
 
 
 def numbers(

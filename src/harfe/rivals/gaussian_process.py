@@ -17,8 +17,8 @@ from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize
 from sklearn.utils import check_random_state
 
-from harfe.arguments import check_count
-from harfe.machine import blocks
+from harfe._core.arguments import check_count
+from harfe._core.threads import blocks
 from harfe.rivals._base import Rival
 from harfe.rivals._scaling import Scaling
 from harfe.rivals._search import Family, OnlyFit

@@ -1,4 +1,4 @@
-"""Selection over a grid of laws: the race of `harfe.race`, and the fits that follow from it."""
+"""Selection over a grid of laws: the race of `harfe.selection.race`, and the fits that follow from it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.choosing import Choice
-from harfe.expansion import Expansion
-from harfe.race import Race, choose, task_keys
-from harfe.recipe import Fit, Recipe
-from harfe.uncertainty import Posterior
+from harfe.model.expansion import Expansion
+from harfe.model.uncertainty import Posterior
+from harfe.selection.choosing import Choice
+from harfe.selection.race import Race, choose, task_keys
+from harfe.selection.recipe import Fit, Recipe
 
 
 @dataclass

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harfe.arguments import is_whole
+from harfe._core.arguments import is_whole
 
 # What a number of candidates stands for: the first so many orders; so many numbers from the first
 # to the last in equal ratios. Measured on training rows, docs/decisions/0018.

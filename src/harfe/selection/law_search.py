@@ -24,15 +24,17 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
-from harfe.choosing import Choice, choose_cell, fewest_terms
-from harfe.expansion import Expansion
-from harfe.folds import Fold
-from harfe.learning import MOST_ROWS, LawFit, LearnedLaw, stack
-from harfe.likelihood import Prior
-from harfe.matching import Matched
-from harfe.race import Data, Scoring
-from harfe.recipe import Fit, Recipe
-from harfe.sparse_models import (
+from harfe._core.folds import Fold
+from harfe.learning.candidates import MOST_ROWS, LawFit, LearnedLaw, stack
+from harfe.learning.likelihood import Prior
+from harfe.learning.matching import Matched
+from harfe.learning.stacking import stack_weights
+from harfe.model.expansion import Expansion
+from harfe.model.uncertainty import Posterior
+from harfe.selection.choosing import Choice, choose_cell, fewest_terms
+from harfe.selection.race import Data, Scoring
+from harfe.selection.recipe import Fit, Recipe
+from harfe.selection.sparse_models import (
     SparseSettings,
     fit_law,
     matched_fit,
@@ -40,8 +42,6 @@ from harfe.sparse_models import (
     sparse_on_fold,
     sparse_paths,
 )
-from harfe.stacking import stack_weights
-from harfe.uncertainty import Posterior
 
 # Folds on which all candidates run, and how many go on; all of them while rows are few.
 _FIRST_FOLDS, _FINALISTS = 2, 2

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from harfe.arguments import check_choice, check_clip
-from harfe.checks import check_inputs, check_targets, check_weights
-from harfe.features import SparseRandomFeatures, seed_of
-from harfe.folds import make_folds
-from harfe.law import FeatureLaw
-from harfe.law_search import Clock, LawSearch
-from harfe.learning import CANDIDATES, LearnedLaw
-from harfe.race import Data
-from harfe.recipe import Recipe
-from harfe.sparse_models import SparseSettings
-from harfe.units import INPUT_SCALES, varies
+from harfe._core.arguments import check_choice, check_clip
+from harfe._core.folds import make_folds
+from harfe._core.validation import check_inputs, check_targets, check_weights
+from harfe.features.law import FeatureLaw
+from harfe.features.transformer import SparseRandomFeatures, seed_of
+from harfe.features.units import INPUT_SCALES, varies
+from harfe.learning.candidates import CANDIDATES, LearnedLaw
+from harfe.selection.law_search import Clock, LawSearch
+from harfe.selection.race import Data
+from harfe.selection.recipe import Recipe
+from harfe.selection.sparse_models import SparseSettings
 
 
 def learn_law(
@@ -37,7 +37,7 @@ def learn_law(
     """Learn from data which variables features should look at, how many at once, at which scales.
 
     Minimises -log N(y; 0, K + 1 + noise) + penalties over the parameters of the law, K being the
-    kernel of its features (see :mod:`harfe.likelihood`), for each candidate. Of those, the one wins
+    kernel of its features (see :mod:`harfe.learning.likelihood`), for each candidate. Of those, the one wins
     whose Gaussian process, fitted anew without each fold, predicts its rows best.
 
     Parameters

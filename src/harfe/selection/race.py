@@ -1,6 +1,6 @@
 """Cross-validation as a race: every pool of features on a first fold, the better ones on the rest.
 
-For one pool and one fold, features are pruned once to a core (`harfe.path`), and from there every
+For one pool and one fold, features are pruned once to a core (`harfe.solvers.path`), and from there every
 ridge weight prunes to every sparsity: a table of errors on the held-out rows for the price of few
 fits. Pools that fall behind are not run on the remaining folds.
 """
@@ -18,12 +18,12 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
-from harfe.choosing import Choice, fewest_terms
-from harfe.folds import Fold
-from harfe.machine import one_blas_thread
-from harfe.path import prune_for_all
-from harfe.pool import FeaturePool
-from harfe.recipe import Recipe
+from harfe._core.folds import Fold
+from harfe._core.threads import one_blas_thread
+from harfe.features.pool import FeaturePool
+from harfe.selection.choosing import Choice, fewest_terms
+from harfe.selection.recipe import Recipe
+from harfe.solvers.path import prune_for_all
 
 # A prediction and the held-out rows it is for -> a score, larger is better.
 Scoring = Callable[[NDArray[Any], NDArray[np.intp]], float]

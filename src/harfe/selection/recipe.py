@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.expansion import Expansion
-from harfe.homes import make_problem
-from harfe.machine import memory_bytes
-from harfe.mixed_law import Law
-from harfe.path import Reduced, find_core, largest_system, working_numbers
-from harfe.pool import FeaturePool
-from harfe.problem import Problem
-from harfe.pursuit import PursuitResult, Round, hard_ridge_pursuit
-from harfe.uncertainty import Posterior
-from harfe.units import InputBounds, InputUnits, find_bounds, measure_units
+from harfe._core.threads import memory_bytes
+from harfe.features.mixed_law import Law
+from harfe.features.pool import FeaturePool
+from harfe.features.units import InputBounds, InputUnits, find_bounds, measure_units
+from harfe.model.expansion import Expansion
+from harfe.model.uncertainty import Posterior
+from harfe.solvers.homes import make_problem
+from harfe.solvers.path import Reduced, find_core, largest_system, working_numbers
+from harfe.solvers.problem import Problem
+from harfe.solvers.pursuit import PursuitResult, Round, hard_ridge_pursuit
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from harfe.recipe import Recipe
+from harfe.selection.recipe import Recipe
 
 
 def cell_params(

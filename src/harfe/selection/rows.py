@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import check_scoring
 
-from harfe.race import Data, Scoring
+from harfe.selection.race import Data, Scoring
 
 
 class _Fixed(RegressorMixin, BaseEstimator):

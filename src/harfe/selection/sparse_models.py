@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.expansion import Expansion
-from harfe.folds import Fold
-from harfe.homes import make_problem
-from harfe.learning import LawFit, LawSettings, fit_candidate, standardise
-from harfe.likelihood import Prior
-from harfe.machine import one_blas_thread
-from harfe.matching import Matched, make_points, match, most_points
-from harfe.pursuit import PursuitResult, StopReason
-from harfe.race import Data, Scoring, errors_on_fold
-from harfe.recipe import Fit, Recipe
-from harfe.reference import EXACT_ROWS
-from harfe.refining import refine
+from harfe._core.folds import Fold
+from harfe._core.threads import one_blas_thread
+from harfe.learning.candidates import LawFit, LawSettings, fit_candidate, standardise
+from harfe.learning.likelihood import Prior
+from harfe.learning.matching import Matched, make_points, match, most_points
+from harfe.learning.reference import EXACT_ROWS
+from harfe.learning.refining import refine
+from harfe.model.expansion import Expansion
+from harfe.selection.race import Data, Scoring, errors_on_fold
+from harfe.selection.recipe import Fit, Recipe
+from harfe.solvers.homes import make_problem
+from harfe.solvers.pursuit import PursuitResult, StopReason
 
 KINDS = ("data", "matched", "refined")
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harfe import kernels
-from harfe.machine import blocks, n_threads, run_blocks
-from harfe.pool import FeaturePool, Rows
-from harfe.problem import ROW_BLOCK, Problem
+from harfe._core.threads import blocks, n_threads, run_blocks
+from harfe.features import kernels
+from harfe.features.pool import FeaturePool, Rows
+from harfe.solvers.problem import ROW_BLOCK, Problem
 
 COLUMN_SCALES = ("rms", "none")
 

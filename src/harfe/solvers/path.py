@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.arguments import check_alpha, is_whole
-from harfe.machine import blocks, n_threads, one_blas_thread, run_blocks
-from harfe.problem import ROW_BLOCK, Problem
-from harfe.ridge import RestrictedRidge, smallest_safe_shift, solve_shifted
-from harfe.support import largest_rows
+from harfe._core.arguments import check_alpha, is_whole
+from harfe._core.threads import blocks, n_threads, one_blas_thread, run_blocks
+from harfe.solvers.problem import ROW_BLOCK, Problem
+from harfe.solvers.ridge import RestrictedRidge, smallest_safe_shift, solve_shifted
+from harfe.solvers.threshold import largest_rows
 
 # Ridge weight with which all features are ranked down to the core. Measured: whatever the α of the
 # fit, cores found with a tenth predict better than cores found with a small α, which chase noise

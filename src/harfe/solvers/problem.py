@@ -35,7 +35,7 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from harfe.machine import blocks, run_blocks
+from harfe._core.threads import blocks, run_blocks
 
 # A feature whose deviation is below this share of its root-mean-square counts as constant.
 _CONSTANT = 1e-6

@@ -2,7 +2,7 @@
 
     minimise over c   (1/M) Σ_k w_k |y_k - (A c)_k|² + α‖c‖²   such that ‖c‖₀ <= s
 
-with A, y, w and M as `harfe.problem` defines them. In the paper's letters α is λ on columns of unit
+with A, y, w and M as `harfe.solvers.problem` defines them. In the paper's letters α is λ on columns of unit
 root-mean-square. The pursuit knows a problem and nothing of rows, features or scikit-learn.
 """
 
@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.arguments import check_alpha, check_count, is_number
-from harfe.machine import one_blas_thread
-from harfe.path import find_core
-from harfe.problem import Problem
-from harfe.ridge import RestrictedRidge
-from harfe.support import largest_rows
-from harfe.swaps import exchange
+from harfe._core.arguments import check_alpha, check_count, is_number
+from harfe._core.threads import one_blas_thread
+from harfe.solvers.path import find_core
+from harfe.solvers.problem import Problem
+from harfe.solvers.ridge import RestrictedRidge
+from harfe.solvers.swaps import exchange
+from harfe.solvers.threshold import largest_rows
 
 INITS = ("zero", "graded", "swapped")
 

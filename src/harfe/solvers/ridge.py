@@ -15,7 +15,7 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from harfe.problem import Problem
+from harfe.solvers.problem import Problem
 
 # Singular values of A_S below this share of the largest are noise: they are cut, and the answer has
 # minimum norm. It is about where `pinv` on the Gram matrix cuts, and what the paper's Table 1 needs

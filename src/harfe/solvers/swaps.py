@@ -16,8 +16,8 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from harfe.problem import Problem
-from harfe.ridge import smallest_safe_shift
+from harfe.solvers.problem import Problem
+from harfe.solvers.ridge import smallest_safe_shift
 
 _MOST_SWAPS = 50
 

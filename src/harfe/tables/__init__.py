@@ -3,7 +3,7 @@
     model = TableModel.fit(read_table("houses.csv"), target="price")
     model.predict(read_table("new.csv"))
 
-Files are read by `harfe.tables.files`, columns become numbers by `harfe.tables.encoder`; a
+Files are read by `harfe.tables.readers.open`, columns become numbers by `harfe.tables.encoder`; a
 `TableModel` keeps how, so that new tables are taken as the training table was. Frames of pandas and
 polars, tables of pyarrow and dictionaries of columns do as well as files.
 """
@@ -13,8 +13,8 @@ from __future__ import annotations
 from harfe.tables.checks import places_of
 from harfe.tables.columns import Frame, TableError, as_frame
 from harfe.tables.encoder import InputColumn, TableEncoder
-from harfe.tables.files import open_table, read_table
 from harfe.tables.model import TableModel, name_inputs
+from harfe.tables.readers.open import open_table, read_table
 from harfe.tables.rows import TrainingRows, fingerprint, training_rows
 
 __all__ = [

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.arguments import check_choice
+from harfe._core.arguments import check_choice
 from harfe.tables.checks import (
     check_names,
     finite_numbers,
@@ -27,7 +27,7 @@ from harfe.tables.checks import (
     unseen_text,
 )
 from harfe.tables.columns import Column, TableError, as_frame, is_missing, level, place_of, without
-from harfe.tables.learning import learn_columns
+from harfe.tables.inference import learn_columns
 
 MISSING = ("error", "drop", "median")
 KINDS = ("number", "category")

@@ -15,9 +15,9 @@ from harfe.tables.encoder import TableEncoder
 from harfe.tables.rows import fingerprint, training_rows
 
 if TYPE_CHECKING:
-    from harfe.explain import Explanation
-    from harfe.local import LocalExplanation
-    from harfe.partial import PartialDependence
+    from harfe.explain.local import LocalExplanation
+    from harfe.explain.overall import Explanation
+    from harfe.explain.partial import PartialDependence
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class TableModel:
         encoder = TableEncoder.learn(frame, target, dropped, categories, missing, na)
         rows = training_rows(encoder, frame, weight)
         if estimator is None:
-            from harfe.selection import HARFERegressorCV
+            from harfe.estimators.regressor_cv import HARFERegressorCV
 
             estimator = HARFERegressorCV()
         estimator.fit(rows.X, rows.y, sample_weight=rows.weights)
@@ -162,7 +162,7 @@ class TableModel:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write encoder and model to a file, which `harfe.load` reads."""
-        from harfe.persist import save
+        from harfe.files import save
 
         save(self.model, path, encoder=self.encoder.to_dict(), meta=dict(self.meta))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, sqrt
 from typing import Any
 
-from harfe.arguments import check_count, is_number
+from harfe._core.arguments import check_count, is_number
 
 #: From this isometry constant on, the theorems say nothing.
 LARGEST_DELTA = 1 / sqrt(3)

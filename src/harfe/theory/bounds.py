@@ -27,7 +27,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harfe.arguments import is_number
+from harfe._core.arguments import is_number
 from harfe.theory._checks import check_counts, check_delta, check_lam, check_sizes
 
 

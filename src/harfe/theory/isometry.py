@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harfe.arguments import check_count
-from harfe.machine import blocks, one_blas_thread
+from harfe._core.arguments import check_count
+from harfe._core.threads import blocks, one_blas_thread
 from harfe.theory._checks import check_lam, check_sizes
 
 # Supports that are tried one by one before bounds have to do, and s³ times as many: seconds.

@@ -8,7 +8,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.table import Table
+from harfe._core.table import Table
 from harfe.theory._checks import LARGEST_DELTA
 from harfe.theory.bounds import bound_constants, coefficient_bound, contraction
 from harfe.theory.conditions import convergence_conditions

@@ -9,19 +9,19 @@ from hypothesis import strategies as st
 from scipy import special
 
 from harfe import HARFERegressor, InputLaw
-from harfe.expansion import Expansion
-from harfe.input_law import largest_frequencies
-from harfe.kept_inputs import KeptInputs
-from harfe.law import FeatureLaw
-from harfe.pool import FeaturePool
-from harfe.quadrature import (
+from harfe.explain.inputs.distribution import largest_frequencies
+from harfe.explain.inputs.quadrature import (
     gauss_of_columns,
     gauss_of_interval,
     gauss_of_points,
     nodes_needed,
     normal_rule,
 )
-from harfe.units import InputBounds
+from harfe.explain.inputs.summary import KeptInputs
+from harfe.features.law import FeatureLaw
+from harfe.features.pool import FeaturePool
+from harfe.features.units import InputBounds
+from harfe.model.expansion import Expansion
 
 
 def expansion_of(activation="sin", *, d=4, s=9, orders=(1, 2, 3), targets=1, seed=0, bounds=None):

@@ -5,11 +5,12 @@ import pytest
 from scipy.interpolate import BSpline
 from scipy.optimize import nnls
 
+from harfe._core.folds import make_folds
 from harfe.datasets import make_function
-from harfe.folds import make_folds
-from harfe.rivals import COSSORegressor, cosso
-from harfe.rivals._garrote import garrote_path
-from harfe.rivals._spline_kernels import (
+from harfe.rivals import COSSORegressor
+from harfe.rivals.additive import cosso
+from harfe.rivals.additive.cosso import cosso_path, strongest_inputs
+from harfe.rivals.additive.spline_kernels import (
     Components,
     component_values,
     equal_kernel,
@@ -17,7 +18,7 @@ from harfe.rivals._spline_kernels import (
     weighted_kernel,
     weighted_spline,
 )
-from harfe.rivals.cosso import cosso_path, strongest_inputs
+from harfe.rivals.solvers.garrote import garrote_path
 
 
 @pytest.fixture(scope="module")

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
+from harfe._core.folds import make_folds
 from harfe.datasets import make_function
-from harfe.folds import make_folds
 from harfe.rivals import ANOVARegressor
-from harfe.rivals._centred_ridge import CentredRidge
-from harfe.rivals._cosines import Cosines, all_terms, sensitivity_indices
-from harfe.rivals.anova import _TwoSteps, active_set
+from harfe.rivals.additive.anova import _TwoSteps, active_set
+from harfe.rivals.additive.cosines import Cosines, all_terms, sensitivity_indices
+from harfe.rivals.solvers.centred_ridge import CentredRidge
 
 REFIT = {"threshold": 0.01, "bandwidth": 8, "interaction_bandwidth": 4}
 
@@ -274,7 +274,7 @@ def test_a_constant_target_has_no_terms():
 
 
 def test_too_many_pairs_are_left_out_unless_asked_for(monkeypatch):
-    monkeypatch.setattr("harfe.rivals.anova._MOST_TERMS", 5)
+    monkeypatch.setattr("harfe.rivals.additive.anova._MOST_TERMS", 5)
     X = uniform(12, 4)
     auto = ANOVARegressor(cv=2, random_state=0, **REFIT).fit(X, X[:, 0])
     assert {params["superposition"] for params in auto.cv_results_["params"]} == {1}

@@ -10,10 +10,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import TimeSeriesSplit
 
+from harfe._core.folds import make_folds
 from harfe.datasets import make_function
-from harfe.folds import make_folds
 from harfe.rivals import KAMRegressor, SALSARegressor
-from harfe.rivals.salsa import factor_weight, in_widths, subset_kernel
+from harfe.rivals.additive.salsa import factor_weight, in_widths, subset_kernel
 
 
 @pytest.fixture(scope="module")

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Lasso
 
+from harfe._core.folds import make_folds
 from harfe.datasets import make_function
-from harfe.folds import make_folds
 from harfe.rivals import SpAMRegressor
-from harfe.rivals._group_lasso import group_lasso_path, orthonormal, rotated
-from harfe.rivals.spam import InputSplines, spline_knots, spline_values
+from harfe.rivals.additive.spam import InputSplines, spline_knots, spline_values
+from harfe.rivals.solvers.group_lasso import group_lasso_path, orthonormal, rotated
 
 SIZES = (3, 1, 0, 5, 2)
 

@@ -4,11 +4,16 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Lasso
 
+from harfe._core.folds import make_folds
 from harfe.datasets import make_function
-from harfe.folds import make_folds
 from harfe.rivals import SSAMRegressor
-from harfe.rivals._set_expansion import fourier_features, frequencies, gaussian, kernel_block
-from harfe.rivals.ssam import strongest_pairs
+from harfe.rivals.additive.set_expansion import (
+    fourier_features,
+    frequencies,
+    gaussian,
+    kernel_block,
+)
+from harfe.rivals.additive.ssam import strongest_pairs
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +197,7 @@ def test_pairs_are_screened_where_they_are_too_many():
 
 def test_many_numbers_make_it_features(monkeypatch):
     X = np.random.default_rng(7).normal(size=(40, 3))
-    monkeypatch.setattr("harfe.rivals.ssam._MOST_KERNEL_NUMBERS", 3 * 40**2)
+    monkeypatch.setattr("harfe.rivals.additive.ssam._MOST_KERNEL_NUMBERS", 3 * 40**2)
     settings = {"bandwidth": 1.0, "alpha": 0.1, "n_components": 5, "random_state": 0}
     assert SSAMRegressor(order=1, **settings).fit(X, X[:, 0]).expansion_kind_ == "kernels"
     assert SSAMRegressor(order=2, **settings).fit(X, X[:, 0]).expansion_kind_ == "features"

@@ -5,12 +5,12 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 
+from harfe._core.folds import make_folds
 from harfe.datasets import make_additive, make_function
-from harfe.folds import make_folds
-from harfe.homes import StoredProblem
 from harfe.rivals import RFRRRegressor
-from harfe.rivals._ridge_path import RidgePath
-from harfe.rivals.rfrr import ridge_on_all
+from harfe.rivals.random_features.rfrr import ridge_on_all
+from harfe.rivals.solvers.ridge_path import RidgePath
+from harfe.solvers.homes import StoredProblem
 
 
 @pytest.fixture(scope="module")

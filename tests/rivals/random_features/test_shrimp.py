@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from harfe.datasets import make_function
-from harfe.homes import StoredProblem
 from harfe.rivals import RFRRRegressor, SHRIMPRegressor
-from harfe.rivals.shrimp import ladder, prune
+from harfe.rivals.random_features.shrimp import ladder, prune
+from harfe.solvers.homes import StoredProblem
 
 
 def stored(A, y):

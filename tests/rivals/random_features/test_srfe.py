@@ -9,14 +9,14 @@ import spgl1
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
 
+from harfe._core.folds import make_folds
 from harfe.datasets import make_additive, make_function
-from harfe.folds import make_folds
-from harfe.homes import StoredProblem
-from harfe.law import FeatureLaw
+from harfe.features.law import FeatureLaw
 from harfe.rivals import SRFERegressor
-from harfe.rivals import _l1 as l1
-from harfe.rivals._l1 import L1Solver, Patience, denoising_path, filled, l1_path
-from harfe.rivals._l1_gram import solve_gram
+from harfe.rivals.solvers import l1
+from harfe.rivals.solvers.l1 import L1Solver, Patience, denoising_path, filled, l1_path
+from harfe.rivals.solvers.l1_gram import solve_gram
+from harfe.solvers.homes import StoredProblem
 
 
 def plain(A, y):
@@ -224,7 +224,7 @@ def test_steps_after_a_homotopy_that_failed(kind, monkeypatch):
     A, y = gaussian(rng, (30, 20), kind), gaussian(rng, 30, kind)
     gram, b = A.conj().T @ A / 30, A.conj().T @ y / 30
     truth = solve_gram(gram, b, np.zeros_like(b), 0.05, 1e-9)
-    monkeypatch.setattr("harfe.rivals._l1_gram._EVENTS", 0)
+    monkeypatch.setattr("harfe.rivals.solvers.l1_gram._EVENTS", 0)
     c = solve_gram(gram, b, np.zeros_like(b), 0.05, 1e-9)
     np.testing.assert_allclose(c, truth, atol=1e-7)
     assert worst_violation(A, y, c, 0.05) < 1e-8

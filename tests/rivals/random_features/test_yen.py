@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Lasso
 
+from harfe._core.folds import make_folds
 from harfe.datasets import make_additive, make_function
-from harfe.folds import make_folds
 from harfe.rivals import SRFERegressor, YenRegressor
-from harfe.rivals.yen import rounds_of
+from harfe.rivals.random_features.yen import rounds_of
 
 ONE = {"order": 2, "scale": 1.0, "alpha": 0.02, "random_state": 0}
 

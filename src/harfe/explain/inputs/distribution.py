@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harfe.pool import FeaturePool
-from harfe.quadrature import (
+from harfe.explain.inputs.quadrature import (
     Rule,
     gauss_of_interval,
     gauss_of_points,
     nodes_needed,
     normal_rule,
 )
-from harfe.units import InputBounds
+from harfe.features.pool import FeaturePool
+from harfe.features.units import InputBounds
 
 LAWS = ("independent", "uniform", "normal")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.expansion import Expansion
-from harfe.input_law import (
+from harfe._core.threads import blocks, run_blocks
+from harfe.explain.inputs.distribution import (
     MOST_NODES,
     PLAIN_NODES,
     TRIGONOMETRIC,
@@ -14,9 +14,9 @@ from harfe.input_law import (
     largest_frequencies,
     marginal,
 )
-from harfe.machine import blocks, run_blocks
-from harfe.quadrature import Rule, gauss_of_columns, nodes_needed
-from harfe.units import InputUnits
+from harfe.explain.inputs.quadrature import Rule, gauss_of_columns, nodes_needed
+from harfe.features.units import InputUnits
+from harfe.model.expansion import Expansion
 
 # Levels of the quantiles: 0, 1/32, ..., 1.
 N_QUANTILES = 33

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.expansion import Expansion
-from harfe.input_law import TRIGONOMETRIC, InputLaw, largest_frequencies
-from harfe.machine import blocks, run_blocks
-from harfe.marginals import gauss_marginals, strongest_partners, weighted_quantiles
-from harfe.pool import FeaturePool, Rows
-from harfe.units import measure_units
+from harfe._core.threads import blocks, run_blocks
+from harfe.explain.inputs.distribution import TRIGONOMETRIC, InputLaw, largest_frequencies
+from harfe.explain.inputs.marginals import gauss_marginals, strongest_partners, weighted_quantiles
+from harfe.features.pool import FeaturePool, Rows
+from harfe.features.units import measure_units
+from harfe.model.expansion import Expansion
 
 # Means of waves kept at most, 16 bytes each: features times subsets of their variables.
 _MOST_MEANS = 2**17

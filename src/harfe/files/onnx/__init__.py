@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from harfe.onnx_export.export import to_onnx
+from harfe.files.onnx.export import to_onnx
 
 __all__ = ["to_onnx"]

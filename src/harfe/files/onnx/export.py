@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from harfe.arguments import check_choice
-from harfe.onnx_export.function import StatedFunction, warn_of_cancelling
-from harfe.onnx_export.graph import PARTS, Graph, encode
-from harfe.persist.model_file import write_atomically
-from harfe.terms import group_features, term_names
+from harfe._core.arguments import check_choice
+from harfe.files.container import write_atomically
+from harfe.files.onnx.function import StatedFunction, warn_of_cancelling
+from harfe.files.onnx.graph import PARTS, Graph, encode
+from harfe.model.terms import group_features, term_names
 
 DTYPES = ("float64", "float32")
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.expansion import Expansion
-from harfe.kept_inputs import KeptInputs
+from harfe.explain.inputs.summary import KeptInputs
+from harfe.model.expansion import Expansion
 
 # Share of a prediction that rounding may take before someone should know.
 _VISIBLE = 1e-4

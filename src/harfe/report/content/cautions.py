@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.anova import anova
-from harfe.local import outside_range
-from harfe.report.errors import LINEAR, NULL, THIS, TRAINING, pick
-from harfe.report.posterior import ComponentPosterior
-from harfe.report.rows import ReportRows
-from harfe.stability import Stability
-from harfe.terms import group_features, name_of
+from harfe.explain.anova import anova
+from harfe.explain.local import outside_range
+from harfe.explain.stability import Stability
+from harfe.model.terms import group_features, name_of
+from harfe.report.content.errors import LINEAR, NULL, THIS, TRAINING, pick
+from harfe.report.content.posterior import ComponentPosterior
+from harfe.report.content.rows import ReportRows
 
 # Fewer rows than this, or than this many for each coefficient, and luck plays a large part.
 _FEW_ROWS, _FEW_ROWS_A_FEATURE = 50, 5

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.anova import Anova, anova
-from harfe.kept_inputs import KeptInputs
-from harfe.report.errors import rounded
-from harfe.report.posterior import ComponentPosterior
-from harfe.report.rows import ReportRows
-from harfe.table import Table, jsonable
-from harfe.terms import IndexSet, name_of
+from harfe._core.table import Table, jsonable
+from harfe.explain.anova import Anova, anova
+from harfe.explain.inputs.summary import KeptInputs
+from harfe.model.terms import IndexSet, name_of
+from harfe.report.content.errors import rounded
+from harfe.report.content.posterior import ComponentPosterior
+from harfe.report.content.rows import ReportRows
 
 # Components that explain less are listed, not drawn.
 _SMALLEST_SHARE = 1e-3

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.report.rows import ReportRows
+from harfe.report.content.rows import ReportRows
 
 HELD_OUT, OUT_OF_FOLD, TRAINING, GIVEN = "held-out", "out-of-fold", "training", "given"
 THIS, LINEAR, NULL = "this model", "linear model", "null model"

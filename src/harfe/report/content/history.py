@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.path import sparsity_path
-from harfe.recipe import Posed, recipe_of
-from harfe.report.rows import ReportRows
-from harfe.terms import refit
+from harfe.model.terms import refit
+from harfe.report.content.rows import ReportRows
+from harfe.selection.recipe import Posed, recipe_of
+from harfe.solvers.path import sparsity_path
 
 KINDS = {
     "data": "chosen on the data",

@@ -2,7 +2,7 @@
 
 A component is linear in the coefficients, f_u(x) = Σ_j c_j g_ju(x), with g_ju the component of the
 feature j alone. With c in the units of the scaled problem their posterior covariance is
-σ²/M (A_S*WA_S/M + α)⁻¹, `harfe.uncertainty`, so
+σ²/M (A_S*WA_S/M + α)⁻¹, `harfe.model.uncertainty`, so
 
     Var f_u(x) = σ²/M |L⁻¹ g_u(x)|²,   L L* = A_S*WA_S/M + α.
 
@@ -18,8 +18,8 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from harfe.anova import Anova
-from harfe.terms import IndexSet
+from harfe.explain.anova import Anova
+from harfe.model.terms import IndexSet
 
 # φ = Re κ e^{iz}; complex features have complex coefficients and no part in this.
 _TURN = {"sin": -1j, "cos": 1.0}

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.checks import check_inputs, check_targets, check_weights
-from harfe.kept_inputs import KeptInputs
+from harfe._core.validation import check_inputs, check_targets, check_weights
+from harfe.explain.inputs.summary import KeptInputs
 
 # Rows that are looked at where a sample tells as much: means of terms, paths, clouds of points.
 _SAMPLE = 20_000

@@ -1,4 +1,4 @@
-"""Everything a report says, as one dictionary of plain data; `harfe.report.page` draws it."""
+"""Everything a report says, as one dictionary of plain data; `harfe.report.page.page` draws it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from harfe.anova import check_target
-from harfe.formula import formula
-from harfe.report.cautions import cautions
-from harfe.report.errors import GIVEN, HELD_OUT, TRAINING, distribution, errors, scatter
-from harfe.report.parts import drawn_components, explanation
-from harfe.report.paths import KINDS, convergence, error_path, laws
-from harfe.report.rows import ReportRows
-from harfe.report.whatif import what_if
-from harfe.stability import Stability
-from harfe.table import jsonable
+from harfe._core.table import jsonable
+from harfe.explain.anova import check_target
+from harfe.explain.stability import Stability
+from harfe.model.formula import formula
+from harfe.report.content.cautions import cautions
+from harfe.report.content.components import drawn_components, explanation
+from harfe.report.content.errors import GIVEN, HELD_OUT, TRAINING, distribution, errors, scatter
+from harfe.report.content.history import KINDS, convergence, error_path, laws
+from harfe.report.content.rows import ReportRows
+from harfe.report.content.whatif import what_if
 
 FORMAT = "harfe report 1"
 

@@ -2,7 +2,7 @@
 
     prediction = baseline + Σ_u f_u(x)
 
-For waves the f_u are the components of `harfe.anova`, which the page computes from the features and
+For waves the f_u are the components of `harfe.explain.anova`, which the page computes from the features and
 the means χ of their factors. Whatever digits χ has, the sum is the prediction: the product of
 (e - χ) + χ over the variables of a feature is that of e. Other features have no such closed form;
 there the f_u are terms as fitted, less their means over the rows.
@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.anova import anova
-from harfe.expansion import Expansion
-from harfe.input_law import TRIGONOMETRIC, InputLaw
-from harfe.machine import blocks
-from harfe.report.errors import rounded
-from harfe.report.rows import ReportRows
-from harfe.terms import group_features, term_values
+from harfe._core.threads import blocks
+from harfe.explain.anova import anova
+from harfe.explain.inputs.distribution import TRIGONOMETRIC, InputLaw
+from harfe.model.expansion import Expansion
+from harfe.model.terms import group_features, term_values
+from harfe.report.content.errors import rounded
+from harfe.report.content.rows import ReportRows
 
 # A page with more features is too large and too slow.
 _MOST_FEATURES = 5000

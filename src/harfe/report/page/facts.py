@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harfe.report.text import details, escape, number, plural, table
+from harfe.report.page.text import details, escape, number, plural, table
 
 # Facts that a command passes on, as a reader would call them.
 _LABELS = {

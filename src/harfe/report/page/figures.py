@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from harfe.report.svg import LESS, MORE, Axis, Drawing, opacity
-from harfe.report.text import breakable, columns_alike, details, escape, number, percent, table
+from harfe.report.page.svg import LESS, MORE, Axis, Drawing, opacity
+from harfe.report.page.text import breakable, columns_alike, details, escape, number, percent, table
 
 ROWS_TEXT = {
     "held-out": "held-out rows",

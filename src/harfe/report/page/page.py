@@ -9,17 +9,17 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from harfe.report.errors import GIVEN, HELD_OUT, LINEAR, NULL, OUT_OF_FOLD, THIS, pick
-from harfe.report.facts import facts, formula, inputs, notes
-from harfe.report.figures import ROWS_TEXT, Figures
-from harfe.report.tables import (
+from harfe.report.content.errors import GIVEN, HELD_OUT, LINEAR, NULL, OUT_OF_FOLD, THIS, pick
+from harfe.report.page.facts import facts, formula, inputs, notes
+from harfe.report.page.figures import ROWS_TEXT, Figures
+from harfe.report.page.tables import (
     VISIBLE,
     components_table,
     interaction_matrix,
     terms_table,
     variables_table,
 )
-from harfe.report.text import (
+from harfe.report.page.text import (
     MISSING,
     aligned,
     details,

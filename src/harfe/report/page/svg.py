@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from harfe.report.text import escape, number
+from harfe.report.page.text import escape, number
 
 # Width of a digit, at the size of labels.
 _DIGIT = 6.7

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harfe.report.text import Markup, breakable, details, percent, plural, table
+from harfe.report.page.text import Markup, breakable, details, percent, plural, table
 
 # Shares that are less than 0.1 % when rounded.
 VISIBLE = 0.0005

@@ -12,14 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.arguments import is_number
-from harfe.machine import memory_bytes
+from harfe._core.arguments import is_number
+from harfe._core.threads import memory_bytes
 from harfe.rivals._base import Constant, Rival
-from harfe.rivals._centred_ridge import CentredRidge
-from harfe.rivals._cosines import CosineFunction, Cosines, Term, all_terms, sensitivity_indices
 from harfe.rivals._scaling import Scaling
 from harfe.rivals._search import Family
 from harfe.rivals._settings import counts, numbers
+from harfe.rivals.additive.cosines import (
+    CosineFunction,
+    Cosines,
+    Term,
+    all_terms,
+    sensitivity_indices,
+)
+from harfe.rivals.solvers.centred_ridge import CentredRidge
 
 # Settings of "auto", measured by held-out error on training rows of real data. Some targets want
 # high frequencies of single variables; those of pairs cost much and win little.

@@ -21,7 +21,7 @@ from itertools import combinations, groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.machine import blocks
+from harfe._core.threads import blocks
 from harfe.rivals._scaling import Scaling
 
 #: Variables of a component, rising.

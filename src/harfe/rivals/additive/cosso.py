@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from harfe.machine import blocks, memory_bytes
+from harfe._core.threads import blocks, memory_bytes
 from harfe.rivals._base import Rival
-from harfe.rivals._garrote import garrote_path
 from harfe.rivals._scaling import Scaling
 from harfe.rivals._search import Family, brief
 from harfe.rivals._settings import numbers
-from harfe.rivals._spline_kernels import (
+from harfe.rivals.additive.spline_kernels import (
     Components,
     Spline,
     component_values,
@@ -26,6 +25,7 @@ from harfe.rivals._spline_kernels import (
     weighted_kernel,
     weighted_spline,
 )
+from harfe.rivals.solvers.garrote import garrote_path
 
 #: Inputs, θ and norm of a component.
 Component = tuple[tuple[int, ...], float, float]

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from harfe.machine import blocks
-from harfe.rivals.salsa import ROWS, SALSARegressor, SubsetFunction, subset_kernel
+from harfe._core.threads import blocks
+from harfe.rivals.additive.salsa import ROWS, SALSARegressor, SubsetFunction, subset_kernel
 
 
 def additive_parts(function: SubsetFunction) -> NDArray[np.float64]:

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from harfe.law_kernels import symmetric_kernel
-from harfe.machine import blocks, memory_bytes
+from harfe._core.threads import blocks, memory_bytes
+from harfe.features.law_kernels import symmetric_kernel
 from harfe.rivals._base import Rival
-from harfe.rivals._ridge_path import RidgePath, cuts_in_two
 from harfe.rivals._scaling import Scaling
 from harfe.rivals._search import Family
 from harfe.rivals._settings import counts, numbers
+from harfe.rivals.solvers.ridge_path import RidgePath, cuts_in_two
 
 # Constants of the rule of thumb c·sd·m^(-1/5): SALSA's own, and two that are narrower.
 _BANDWIDTHS = (20.0, 6.0, 2.0)

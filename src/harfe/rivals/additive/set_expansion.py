@@ -1,7 +1,7 @@
 """The expansion of an index set: Gaussian kernels at the rows, or random Fourier features.
 
 It is brought into coordinates in which its columns are orthogonal while the norm of the
-coefficients is the same; see `harfe.rivals._group_lasso`. Kernels of one or two inputs are smooth,
+coefficients is the same; see `harfe.rivals.solvers.group_lasso`. Kernels of one or two inputs are smooth,
 so that few such columns remain, and no kernel is stored.
 """
 
@@ -14,7 +14,7 @@ import scipy.linalg as sla
 from numba import njit
 from numpy.typing import NDArray
 
-from harfe.rivals._group_lasso import rotated
+from harfe.rivals.solvers.group_lasso import rotated
 
 IndexSet = tuple[int, ...]
 

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from scipy.interpolate import BSpline
 from sklearn.utils.validation import check_is_fitted
 
-from harfe.checks import check_inputs
-from harfe.machine import memory_bytes
+from harfe._core.threads import memory_bytes
+from harfe._core.validation import check_inputs
 from harfe.rivals._base import Constant, Rival
-from harfe.rivals._group_lasso import group_lasso_path, orthonormal
 from harfe.rivals._scaling import Scaling
 from harfe.rivals._search import Family
 from harfe.rivals._settings import counts, numbers
+from harfe.rivals.solvers.group_lasso import group_lasso_path, orthonormal
 
 # Shares of λ_max. Targets without noise choose the last, and gain little beyond it.
 _ALPHAS = np.geomspace(1.0, 1e-4, 33)

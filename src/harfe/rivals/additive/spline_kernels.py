@@ -19,7 +19,7 @@ import scipy.linalg as sla
 from numba import njit
 from numpy.typing import NDArray
 
-from harfe.machine import blocks, run_blocks
+from harfe._core.threads import blocks, run_blocks
 
 # Weights λ₀ that are compared where all θ are 1, times the mean of the kernel's diagonal.
 _SMOOTHINGS = np.geomspace(10.0, 1e-10, 34)

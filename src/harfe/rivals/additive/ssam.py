@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from harfe.arguments import check_choice, check_count
-from harfe.machine import blocks as row_blocks
-from harfe.machine import memory_bytes
+from harfe._core.arguments import check_choice, check_count
+from harfe._core.threads import blocks as row_blocks
+from harfe._core.threads import memory_bytes
 from harfe.rivals._base import Constant, Rival
-from harfe.rivals._group_lasso import group_lasso_path
 from harfe.rivals._scaling import Scaling
 from harfe.rivals._search import Family
-from harfe.rivals._set_expansion import (
+from harfe.rivals._settings import counts, numbers
+from harfe.rivals.additive.set_expansion import (
     IndexSet,
     SetBlock,
     SetExpansion,
@@ -26,7 +26,7 @@ from harfe.rivals._set_expansion import (
     kernel_block,
     plain_block,
 )
-from harfe.rivals._settings import counts, numbers
+from harfe.rivals.solvers.group_lasso import group_lasso_path
 
 # Shares of λ_max.
 _ALPHAS = np.geomspace(1.0, 1e-4, 25)

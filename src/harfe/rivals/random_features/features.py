@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.arguments import check_choice
-from harfe.estimator import pool_size
-from harfe.expansion import Expansion
-from harfe.features import law_of
-from harfe.fitted import complex_r2
-from harfe.homes import COLUMN_SCALES
-from harfe.machine import memory_bytes
-from harfe.pool import FeaturePool
-from harfe.problem import Problem
-from harfe.recipe import Posed, Recipe
+from harfe._core.arguments import check_choice
+from harfe._core.threads import memory_bytes
+from harfe.estimators.base import complex_r2
+from harfe.estimators.regressor import pool_size
+from harfe.features.pool import FeaturePool
+from harfe.features.transformer import law_of
+from harfe.features.units import INPUT_SCALES
+from harfe.model.expansion import Expansion
 from harfe.rivals._base import Constant, Rival
 from harfe.rivals._search import Family, Fits, brief
 from harfe.rivals._settings import counts, numbers
-from harfe.units import INPUT_SCALES
+from harfe.selection.recipe import Posed, Recipe
+from harfe.solvers.homes import COLUMN_SCALES
+from harfe.solvers.problem import Problem
 
 #: Coefficients c, one target a column, of the features S of the scaled problem.
 Sparse = tuple[NDArray[np.intp], NDArray[Any]]

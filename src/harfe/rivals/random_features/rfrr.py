@@ -9,12 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.problem import Problem
-from harfe.recipe import Posed, Recipe
-from harfe.ridge import minimum_norm
-from harfe.rivals._features import ExpansionFunction, FeatureFits, FeatureRival, Sparse
-from harfe.rivals._ridge_path import RidgePath, cuts_in_two
 from harfe.rivals._settings import numbers
+from harfe.rivals.random_features.features import (
+    ExpansionFunction,
+    FeatureFits,
+    FeatureRival,
+    Sparse,
+)
+from harfe.rivals.solvers.ridge_path import RidgePath, cuts_in_two
+from harfe.selection.recipe import Posed, Recipe
+from harfe.solvers.problem import Problem
+from harfe.solvers.ridge import minimum_norm
 
 # The paper's λ range over thirteen decades; zero is left to those who ask for it.
 _ALPHAS = np.geomspace(1e-12, 10.0, 27)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.arguments import is_number
-from harfe.problem import Problem
-from harfe.ridge import smallest_safe_shift, solve_shifted
-from harfe.rivals._features import FeatureRival, Sparse
+from harfe._core.arguments import is_number
 from harfe.rivals._settings import counts, numbers
-from harfe.support import largest_rows
+from harfe.rivals.random_features.features import FeatureRival, Sparse
+from harfe.solvers.problem import Problem
+from harfe.solvers.ridge import smallest_safe_shift, solve_shifted
+from harfe.solvers.threshold import largest_rows
 
 # Eigenvalues of a Gram matrix below this share of the largest are rounding.
 _EIGENVALUE_CUT = 1e-13

@@ -9,13 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.arguments import check_choice, check_count
-from harfe.problem import Problem
-from harfe.recipe import Recipe
-from harfe.ridge import RestrictedRidge
-from harfe.rivals._features import ExpansionFunction, FeatureFits, FeatureRival, Sparse
-from harfe.rivals._l1 import L1Fit, Patience, denoising_path, filled, l1_path
+from harfe._core.arguments import check_choice, check_count
 from harfe.rivals._settings import numbers
+from harfe.rivals.random_features.features import (
+    ExpansionFunction,
+    FeatureFits,
+    FeatureRival,
+    Sparse,
+)
+from harfe.rivals.solvers.l1 import L1Fit, Patience, denoising_path, filled, l1_path
+from harfe.selection.recipe import Recipe
+from harfe.solvers.problem import Problem
+from harfe.solvers.ridge import RestrictedRidge
 
 FORMS = ("denoising", "lasso")
 

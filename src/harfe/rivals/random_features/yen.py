@@ -9,13 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.arguments import check_count
-from harfe.pool import FeaturePool
-from harfe.problem import Problem
-from harfe.recipe import Posed, Recipe
-from harfe.rivals._features import ExpansionFunction, FeatureFits, FeatureRival, Sparse
-from harfe.rivals._l1 import L1Fit, L1Solver, Patience, checked, filled, l1_path
+from harfe._core.arguments import check_count
+from harfe.features.pool import FeaturePool
 from harfe.rivals._settings import numbers
+from harfe.rivals.random_features.features import (
+    ExpansionFunction,
+    FeatureFits,
+    FeatureRival,
+    Sparse,
+)
+from harfe.rivals.solvers.l1 import L1Fit, L1Solver, Patience, checked, filled, l1_path
+from harfe.selection.recipe import Posed, Recipe
+from harfe.solvers.problem import Problem
 
 # Down to where the noise of most data is fitted, the simplest first.
 _ALPHAS = np.geomspace(0.3, 1e-4, 15)

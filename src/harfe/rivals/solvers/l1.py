@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from harfe.machine import one_blas_thread
-from harfe.problem import Problem
-from harfe.rivals._l1_gram import newton_step, solve_gram, violations
+from harfe._core.threads import one_blas_thread
+from harfe.rivals.solvers.l1_gram import newton_step, solve_gram, violations
+from harfe.solvers.problem import Problem
 
 #: Violation of the optimality conditions that is left, as a share of λ.
 TOLERANCE = 1e-6

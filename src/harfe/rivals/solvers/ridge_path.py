@@ -20,7 +20,7 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from harfe.machine import one_blas_thread
+from harfe._core.threads import one_blas_thread
 
 
 def cuts_in_two(train: NDArray[np.intp], out: NDArray[np.intp], m: int) -> bool:

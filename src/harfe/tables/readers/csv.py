@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harfe.tables.columns import Column, Frame, Hint, TableError, number, numbers, place_of
-from harfe.tables.sniffing import Dialect
+from harfe.tables.readers.sniffing import Dialect
 
 CSV_BLOCK = 1 << 14
 SAVE_AS_CSV = "save it as 'CSV UTF-8' in the program that made it, and pass that file"

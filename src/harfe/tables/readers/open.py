@@ -22,8 +22,8 @@ from typing import Any, BinaryIO, Protocol, Self
 import numpy as np
 
 from harfe.tables.columns import Column, Frame, Hint, TableError, level
-from harfe.tables.csv_files import SAVE_AS_CSV, CsvSource, damaged, not_decoded
-from harfe.tables.sniffing import Dialect, sniff
+from harfe.tables.readers.csv import SAVE_AS_CSV, CsvSource, damaged, not_decoded
+from harfe.tables.readers.sniffing import Dialect, sniff
 
 # Bytes that are looked at to tell the form of a file.
 _HEAD = 1 << 17
@@ -119,7 +119,7 @@ def open_table(
             stream = gzip.GzipFile(fileobj=_Rewound(head, stream))  # type: ignore[assignment]
             head = _read_head(stream, name)
         if head.startswith(b"PAR1"):
-            from harfe.tables.parquet_files import ParquetSource
+            from harfe.tables.readers.parquet import ParquetSource
 
             whole: Any = path
             if str(path) == "-" or isinstance(stream, gzip.GzipFile):

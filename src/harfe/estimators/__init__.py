@@ -1,0 +1,1 @@
+"""HARFERegressor and HARFERegressorCV: validation, composition and attributes, no algorithm."""

@@ -1,0 +1,1 @@
+"""What a fitted function says about its inputs, as plain data."""

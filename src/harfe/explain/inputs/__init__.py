@@ -1,0 +1,1 @@
+"""The distribution of the inputs, and what a fit keeps of it."""

@@ -1,0 +1,1 @@
+"""Sparse random features: a law draws a pool, a pool computes values."""

@@ -1,0 +1,1 @@
+"""The law of the features learned from data: likelihood, reference, matching, training."""

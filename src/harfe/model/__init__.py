@@ -1,0 +1,1 @@
+"""The fitted function as a frozen value: expansion, terms, formula, uncertainty."""

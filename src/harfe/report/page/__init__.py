@@ -1,0 +1,1 @@
+"""What a report looks like: plain data to one HTML page."""

@@ -1,0 +1,1 @@
+"""Rivals that add up functions of few inputs."""

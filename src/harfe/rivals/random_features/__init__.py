@@ -1,0 +1,1 @@
+"""Rivals on sparse random features."""

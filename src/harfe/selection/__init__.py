@@ -1,0 +1,1 @@
+"""Which settings win: folds, one search engine, the choice, the results."""

@@ -1,0 +1,1 @@
+"""Files of tables, read whole or in blocks of rows."""
