@@ -20,8 +20,8 @@ from harfe.explain.stability import DrawProgress, Selection, Stability, assess
 from harfe.features.transformer import seed_of
 from harfe.model.expansion import Expansion
 from harfe.model.formula import formula
-from harfe.model.terms import feature_sets, refit, strongest_terms, term_names, term_values
-from harfe.selection.recipe import Fit, FitSummary, recipe_of
+from harfe.model.terms import feature_sets, strongest_terms, term_names, term_values
+from harfe.selection.recipe import Fit, FitSummary, recipe_of, refit
 
 
 class TermMethods:

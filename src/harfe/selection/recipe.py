@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe._core.threads import memory_bytes
+from harfe._core.threads import memory_bytes, one_blas_thread
 from harfe.features.mixed_law import Law
 from harfe.features.pool import FeaturePool
 from harfe.features.units import InputBounds, InputUnits, find_bounds, measure_units
@@ -23,6 +23,7 @@ from harfe.solvers.homes import make_problem
 from harfe.solvers.path import Reduced, find_core, largest_system, working_numbers
 from harfe.solvers.problem import Problem
 from harfe.solvers.pursuit import PursuitResult, Round, StopReason, hard_ridge_pursuit
+from harfe.solvers.ridge import RestrictedRidge
 
 
 @dataclass(frozen=True)
@@ -231,3 +232,41 @@ def recipe_of(estimator: Any, n_nonzero_coefs: int) -> Recipe:
         input_clip=estimator.input_clip,
         column_scale=estimator.column_scale if on_data else "rms",
     )
+
+
+def refit(
+    expansion: Expansion,
+    places: NDArray[np.intp],
+    X: NDArray[np.float64],
+    y: NDArray[Any],
+    weights: NDArray[np.float64],
+    *,
+    alpha: float,
+    memory_budget: float,
+    fit_intercept: bool,
+    column_scale: str,
+) -> tuple[Posed, NDArray[Any], Expansion]:
+    """Ridge solution on some features of an expansion, which stay as they are.
+
+    Minimises (1/M) Σ_k w_k |y_k - (A_S c)_k|² + α‖c‖² with A, M and scales as in
+    `harfe.solvers.problem`, S the features at `places`. Returns the problem of these features
+    alone, its solution c and the function it stands for.
+    """
+    features = expansion.features.take(places)
+    infinite = np.full(features.n_variables, np.inf)
+    bounds = expansion.bounds or InputBounds(-infinite, infinite)
+    with one_blas_thread():
+        problem = make_problem(
+            features,
+            bounds.clip(X),
+            y,
+            weights,
+            largest_support=len(features),
+            memory_budget=memory_budget,
+            fit_intercept=fit_intercept,
+            column_scale=column_scale,
+        )
+        posed = Posed(features, bounds, problem, expansion.columns, expansion.complex_output)
+        every = np.arange(len(features))
+        c = RestrictedRidge(problem, alpha).solve(every)
+        return posed, c, posed.expansion(every, c)

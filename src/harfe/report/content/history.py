@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.model.terms import refit
 from harfe.report.content.rows import ReportRows
-from harfe.selection.recipe import Posed, recipe_of
+from harfe.selection.recipe import Posed, recipe_of, refit
 from harfe.solvers.path import sparsity_path
 
 KINDS = {
