@@ -254,7 +254,7 @@ def workbook():
     [
         ("", "data.csv is empty"),
         ("\n \n", "data.csv is empty"),
-        ("a,b\n", "has a line of names but no rows"),
+        ("a,b\n", "has column names but no rows"),
         ("a,b\n1,2\n1,2,3\n", "line 3 of data.csv has 3 fields, but the first line has 2"),
         ("a,b\n1,2\n\n1\n", "line 4 of data.csv has 1 fields"),
         ("ä,b\n1,2\n".encode("latin-1"), "not in UTF-8, see line 1.*encoding='latin-1'"),
