@@ -21,7 +21,7 @@ _MISSING = pa.array(sorted(MISSING_TEXTS))
 _BLANKS = " \t"
 
 # Within these bounds pyarrow and Python write a fraction alike; elsewhere exponents differ.
-_LEAST, _MOST = 1e-4, 1e15
+_LEAST, _MOST = 1e-4, 1e10
 
 
 def can_split(delimiter: str) -> bool:

@@ -1,4 +1,4 @@
-"""Rows of a text file, block after block, and what may be wrong with them."""
+"""Rows of a text file, block by block, and what may be wrong with them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from harfe.tables.readers.sniffing import Dialect
 _Block = tuple[list[Column], NDArray[np.int64]]
 
 CSV_BLOCK = 1 << 14
-SAVE_AS_CSV = "save it as 'CSV UTF-8' in the program that made it, and pass that file"
+SAVE_AS_CSV = "save it as 'CSV UTF-8' in the program that made it and pass that file"
 
 
 class CsvSource:
@@ -163,7 +163,7 @@ class CsvSource:
     def _mended(
         self, rows: list[list[str]], line: int
     ) -> tuple[list[list[str]], NDArray[np.int64]]:
-        """Without empty lines and a delimiter too many at the end; other lengths are refused."""
+        """Drop empty lines and a trailing delimiter; refuse rows of any other length."""
         kept, lines, width = [], [], len(self.names)
         for row in rows:
             line += 1 + sum(field.count("\n") for field in row)
@@ -173,9 +173,9 @@ class CsvSource:
                 row = row[:-1]
             if len(row) != width:
                 raise TableError(
-                    f"line {line} of {self.source} has {len(row)} fields, but the first line has "
-                    f"{width}: correct it, and see that texts which hold "
-                    f"{_called(self.dialect.delimiter)} stand in quotes that are closed"
+                    f"line {line} of {self.source} has {_fields(len(row))}, but the first line has "
+                    f"{width}: correct the line, and make sure that text containing "
+                    f"{_called(self.dialect.delimiter)} is in closed quotes"
                 )
             kept.append(row)
             lines.append(line)
@@ -191,21 +191,33 @@ def _arrow_csv(delimiter: str) -> Any:
     return arrow_csv if arrow_csv.can_split(delimiter) else None
 
 
+def _fields(count: int) -> str:
+    return "1 field" if count == 1 else f"{count} fields"
+
+
 def _called(delimiter: str) -> str:
-    known = {",": "a comma", ";": "a semicolon", "\t": "a tab", " ": "a blank", "|": "a bar"}
+    known = {
+        ",": "a comma",
+        ";": "a semicolon",
+        "\t": "a tab",
+        " ": "a space",
+        "|": "a vertical bar",
+    }
     return known.get(delimiter, repr(delimiter))
 
 
 def damaged(name: str) -> TableError:
-    """Error about a file that ends too early."""
-    return TableError(f"{name} is damaged or cut short: copy or compress it again")
+    """Return the error for a file that ends too early."""
+    return TableError(f"{name} is damaged or incomplete: copy or compress it again")
 
 
 def not_decoded(name: str, line: int, encoding: str | None) -> TableError:
-    """Error about a text in another encoding."""
+    """Return the error for text in another encoding."""
     if encoding is not None:
-        return TableError(f"{name} is not in {encoding}, see line {line}: pass another encoding")
+        return TableError(
+            f"{name} is not in the encoding {encoding!r} (line {line}): pass another encoding"
+        )
     return TableError(
-        f"{name} is not in UTF-8, see line {line}: {SAVE_AS_CSV}, or pass {{encoding}}",
+        f"{name} is not UTF-8 (line {line}): {SAVE_AS_CSV}, or pass {{encoding}}",
         encoding=Hint("encoding", "latin-1"),
     )
