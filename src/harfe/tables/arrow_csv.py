@@ -88,15 +88,13 @@ def read_fields(
 
 def read_numbers(texts: Any, decimal: str) -> NDArray[np.float64] | None:
     """Convert texts to the numbers that `columns.number` reads; None where that is not certain."""
-    if decimal == ",":
-        if pc.any(pc.match_substring(texts, ".")).as_py():
-            return None
-        texts = pc.replace_substring(texts, ",", ".")
-    values = _cast(texts)
+    if decimal == "," and pc.any(pc.match_substring(texts, ".")).as_py():
+        return None
+    values = _cast(texts, decimal)
     if values is None:
         texts = pc.utf8_trim(texts, _BLANKS)
         absent = pc.or_(pc.is_in(pc.ascii_lower(texts), _MISSING), pc.equal(texts, "None"))
-        values = _cast(pc.if_else(absent, "nan", texts))
+        values = _cast(pc.if_else(absent, "nan", texts), decimal)
     return values
 
 
@@ -132,7 +130,9 @@ def _single(column: Any) -> Any:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def _cast(texts: Any) -> NDArray[np.float64] | None:
+def _cast(texts: Any, decimal: str) -> NDArray[np.float64] | None:
+    if decimal == ",":
+        texts = pc.replace_substring(texts, ",", ".")
     try:
         numbers = pc.cast(texts, pa.float64())
     except pa.ArrowInvalid:
