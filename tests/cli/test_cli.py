@@ -235,7 +235,7 @@ def test_weights_and_categories_by_option(here, run):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["nothing.csv", "-t", "y"], "there is no file 'nothing.csv'"),
+        (["nothing.csv", "-t", "y"], "file 'nothing.csv' not found"),
         (["house.csv", "-t", "y"], "did you mean 'houses.csv'?"),
         (["houses.csv", "-t", "prise"], "the nearest is 'price': pass --target price"),
         (["houses.csv", "-t", "color"], "the target 'color' holds text"),
