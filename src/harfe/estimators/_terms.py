@@ -222,7 +222,7 @@ def _select(estimator: Any, X: Any, y: Any, seed: int, weights: NDArray[np.float
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, y, sample_weight=weights)
     pool = model._pool
-    drawn = pool.indices[(pool.indices >= 0) & (pool.values != 0)]
+    drawn = pool.indices[pool.present]
     return Selection(
         tuple(feature_sets(model.expansion_.features)),
         np.bincount(drawn, minlength=pool.n_variables) / len(pool),

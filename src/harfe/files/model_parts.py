@@ -16,7 +16,7 @@ from harfe.explain.inputs.summary import KeptInputs
 from harfe.features.law import ACTIVATIONS, FeatureLaw
 from harfe.features.mixed_law import MixedLaw
 from harfe.features.pool import FeaturePool
-from harfe.features.pool_origin import PoolOrigin
+from harfe.model.pool_origin import PoolOrigin
 from harfe.features.units import InputBounds, InputUnits
 from harfe.files.specs import (
     Array,

@@ -25,10 +25,9 @@ IndexSet = tuple[int, ...]
 
 def feature_sets(features: FeaturePool) -> list[IndexSet]:
     """Variables that each feature uses: those with a weight other than 0, ascending."""
-    used = (features.indices >= 0) & (features.values != 0)
     return [
         tuple(sorted(indices[present].tolist()))
-        for indices, present in zip(features.indices, used, strict=True)
+        for indices, present in zip(features.indices, features.present, strict=True)
     ]
 
 
