@@ -39,12 +39,18 @@ TEST_STEPS = [
     "NUMBA_DISABLE_JIT=1 coverage run --append -m pytest -m compiled tests",
     "coverage report --fail-under=95",
 ]
+# What `test --quick` stands for.
+QUICK = ["--quiet", "-m", "not slow"]
 STUDIES = ["experiments list"]
 # Each command: its line in --help, the extras of pyproject.toml it needs, and its steps, which
 # `python -m` runs in turn until one fails (NAME=value in front sets an environment variable).
 COMMANDS = {
     "demo": ("see harfe at work on a small example", [], ["harfe.cli._demo"]),
-    "test": ("all tests and the coverage gate; test ARGS: pytest ARGS", ["test"], TEST_STEPS),
+    "test": (
+        "all tests and the coverage gate; test --quick; test ARGS: pytest",
+        ["test"],
+        TEST_STEPS,
+    ),
     "study": (
         "our studies; study ARGS: list, run accuracy, show accuracy",
         ["plot", "rivals"],
@@ -170,6 +176,9 @@ def main(argv):
         parser.error(f"{options.command} takes no arguments, but got: {shlex.join(arguments)}")
     _, extras, steps = COMMANDS[options.command]
     ensure(extras)
+    if options.command == "test" and "--quick" in arguments:
+        place = arguments.index("--quick")
+        arguments[place : place + 1] = QUICK
     if arguments:
         return run_step(STEP_WITH_ARGUMENTS[options.command], arguments)
     for step in steps:

@@ -382,6 +382,12 @@ def test_arguments_that_nothing_takes_are_refused(ready, runner, capsys):
     assert runner.take() == []
 
 
+def test_quick_leaves_out_the_slow_tests(ready, runner):
+    assert ready.main(["test", "--quick", "tests/model"]) == 0
+    python = [str(ready.PYTHON), "-m", "pytest"]
+    assert runner.take() == [[*python, "--quiet", "-m", "not slow", "tests/model"]]
+
+
 # --- .ci/run ---
 
 
@@ -403,7 +409,11 @@ def test_ci_runs_test_then_lint_and_finds_the_data(tmp_path, there, given, expec
     python = tools / "python3"
     python.write_text('#!/bin/sh\necho "$PWD $* ${HARFE_DATA-none}"\n', encoding="utf-8")
     python.chmod(0o755)
-    environment = {name: v for name, v in os.environ.items() if name != "HARFE_DATA"}
+    # The real script, but whatever it would install is only written down.
+    installer = tools / "apt-get"
+    installer.write_text(f'#!/bin/sh\necho "$*" >> "{tmp_path}/installed"\n', encoding="utf-8")
+    installer.chmod(0o755)
+    environment = {k: v for k, v in os.environ.items() if k not in ("CI", "HARFE_DATA")}
     environment["PATH"] = f"{tools}{os.pathsep}{os.environ['PATH']}"
     if given is not None:
         environment["HARFE_DATA"] = given
@@ -411,6 +421,7 @@ def test_ci_runs_test_then_lint_and_finds_the_data(tmp_path, there, given, expec
     out = subprocess.run([script], capture_output=True, check=True, **options).stdout
     value = expected.format(data=data)
     assert out == f"{repository} dev.py test {value}\n{repository} dev.py lint {value}\n"
+    assert not (tmp_path / "installed").exists()
 
     python.write_text('#!/bin/sh\necho "$2"\n[ "$2" != test ]\n', encoding="utf-8")
     failed = subprocess.run([script], capture_output=True, **options)

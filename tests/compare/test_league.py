@@ -41,6 +41,7 @@ def test_errors_are_those_of_the_folds(friedman):
 SLOW = ("harfe", "ebm", "mars")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in METHODS if name not in SLOW])
 def test_every_method_fits_few_rows_and_more(friedman, name, monkeypatch):
     monkeypatch.setattr("harfe.compare.methods._TREES", 10)

@@ -686,6 +686,7 @@ def test_convergence_over_decades_is_logarithmic_and_zero_is_not():
     assert exact.best_round == 2
 
 
+@pytest.mark.slow
 def test_a_matched_model_has_no_rounds(selected):
     assert selected.fit_ != "data"
     with pytest.raises(ValueError, match=r"no rounds to draw.*SparsityPathDisplay"):

@@ -51,6 +51,7 @@ def dense(model, X, which=None):
 # --- scikit-learn's contract ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_estimator_check_passes_with_warnings_as_errors():
     results = estimator_checks("HARFERegressor()")
     assert len(results) >= 50
@@ -667,6 +668,7 @@ def test_bits_do_not_depend_on_the_threads_of_blas():
 # --- what a stranger runs first -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_demo_prints_its_account(capsys):
     _demo.main()
     printed = capsys.readouterr().out
@@ -684,6 +686,7 @@ def test_the_demo_prints_its_account(capsys):
     assert all(a >= b for a, b in pairwise(bars))
 
 
+@pytest.mark.slow
 def test_the_next_step_of_the_demo_runs(tmp_path, capsys):
     _demo.main()
     printed = capsys.readouterr().out
@@ -697,6 +700,7 @@ def test_the_next_step_of_the_demo_runs(tmp_path, capsys):
     assert "which columns matter: [0." in done.stdout
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_readme_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")

@@ -59,6 +59,7 @@ def check_same_search(a, b, **tolerance):
 # --- scikit-learn's contract ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["'auto'", "'grid'"])
 def test_every_estimator_check_passes_with_warnings_as_errors(law):
     # numbers of candidates, because some checks set n_components=1

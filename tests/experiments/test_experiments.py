@@ -216,6 +216,7 @@ def test_the_hash_covers_settings_and_nothing_else(bench):
 # --- running ---
 
 
+@pytest.mark.slow
 def test_nothing_is_computed_twice_and_jobs_do_not_matter(bench, tmp_path, fake_module):
     def interrupt(progress):
         if progress.done == 3:
@@ -289,6 +290,7 @@ def test_changed_settings_are_refused_until_redo(bench):
     assert {row.chosen for row in rows if row.method == "shifted"} == {"shift=6"}
 
 
+@pytest.mark.slow
 def test_a_failure_is_a_row_and_is_retried_on_demand(bench):
     own = "[methods.shifted.by_problem]\nfriedman3 = { shift = 14 }\n"
     bench.configure(shift=13, edit=lambda text: text + own)
@@ -533,6 +535,7 @@ def test_wrong_arguments_get_a_message(bench, capsys, arguments, message):
 # --- the real methods ---
 
 
+@pytest.mark.slow
 def test_a_small_real_slice(tmp_path):
     folder = tmp_path / "slice"
     folder.mkdir()

@@ -32,6 +32,7 @@ def script(name):
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.environ.get("HARFE_DATA"), reason="HARFE_DATA is not set")
 @pytest.mark.parametrize("name", ["forestfire", "housing", "insulin"])
 def test_algorithm_1_reproduces_the_real_data_table(name):

@@ -25,6 +25,7 @@ def table(kind, X, columns=("age", "bmi", "bp")):
 # --- scikit-learn's own checks ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "variant", ["(n_components=5)", "(n_components=3, order=1, activation='relu', bias='none')"]
 )

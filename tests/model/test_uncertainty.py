@@ -390,6 +390,7 @@ def test_intervals_hold_their_level_with_about_as_many_terms_as_rows(terms):
     assert 0.83 < np.mean(shares) < 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.environ.get("HARFE_DATA"), reason="HARFE_DATA is not set")
 @pytest.mark.parametrize("name", ["telemonitor_sex1", "ccpp_rest", "speech", "airfoil"])
 def test_intervals_hold_their_level_on_real_training_rows(name):

@@ -65,6 +65,7 @@ def friedman():
     return make_function("friedman1", 60, random_state=0)
 
 
+@pytest.mark.slow
 @every_rival
 def test_every_estimator_check_passes_with_warnings_as_errors(name):
     results = estimator_checks(f"rivals.{small(name)!r}".replace("\n", " "))
@@ -72,6 +73,7 @@ def test_every_estimator_check_passes_with_warnings_as_errors(name):
     assert [result for result in results if result[1] != "passed"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LIMITS)
 def test_default_settings_learn_friedman_1(name):
     data = make_function("friedman1", 1200, random_state=1)
