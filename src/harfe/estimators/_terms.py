@@ -103,7 +103,8 @@ class TermMethods:
         )
         history = new.history_["objective"], new.history_["relative_residual"]
         best = int(np.argmin(history[0]))
-        found = PursuitResult(new.support_[places], c, *history, best, new.stop_reason_)
+        raw = expansion.coef, expansion.intercept, len(new._pool)
+        found = PursuitResult(new.support_[places], c, *raw, *history, best, new.stop_reason_)
         fit = Fit(new._pool, posed.bounds, posed.problem, np.arange(len(c)), found, expansion)
         with warnings.catch_warnings():
             # That the pursuit ended early was said when it did.

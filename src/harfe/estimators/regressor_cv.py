@@ -38,7 +38,7 @@ from harfe.selection.recipe import Recipe
 from harfe.selection.results import cell_params, params_of_choice, results_of
 from harfe.selection.rows import make_scoring
 from harfe.selection.sparse_models import KINDS, SparseSettings, check_memory
-from harfe.solvers.pursuit import check_settings
+from harfe.solvers.settings import PursuitSettings
 
 SELECTIONS = ("best", "one_se")
 LAWS = ("auto", "learned", "grid")
@@ -334,15 +334,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         N = pool_size(self.n_components, max(total_weight, self.n_features_in_))
         if self._learns and isinstance(self.n_components, str):
             N = _LEARNED_POOL
-        check_settings(
-            n_nonzero_coefs=1,
-            n_components=N,
-            alpha=0.0,
-            step_size="normalized",
-            max_iter=self.max_iter,
-            tol=self.tol,
-            noise_level=None,
-        )
+        PursuitSettings(n_nonzero_coefs=1, alpha=0.0, max_iter=self.max_iter, tol=self.tol)
         return Recipe(
             law=self._law(1, 1.0),
             seed=seed_of(self.random_state),

@@ -157,7 +157,10 @@ def matched_fit(
     residual = np.sum(weights @ (y - expansion.predict(X)) ** 2 / standard.unit**2)
     result = PursuitResult(
         support=model.support,
-        coef=model.coef.T,
+        scaled_coef=model.coef.T,
+        coef_on_support=expansion.coef,
+        intercept=expansion.intercept,
+        n_columns=recipe.n_components,
         objective=np.array([model.gap]),
         relative_residual=np.array([np.sqrt(residual / (weights.sum() * y.shape[1]))]),
         best_round=0,
