@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -377,10 +378,10 @@ def test_help_opens_with_what_is_minimised(name):
 def test_the_example_of_the_readme_runs():
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     (example,) = [
-        block for block in re.findall(r"```python\n(.*?)```", readme, re.S) if "A, y" in block
+        block for block in re.findall(r"```python\n(.*?)```", readme, re.S) if "pursuit(" in block
     ]
     A, y, S, on_S, intercept = planted(rows=400, s=3)
-    names = {"A": A, "y": y, "harfe": harfe}
+    names = {"data": SimpleNamespace(X=A, y=y)}
     exec(example, names)
     np.testing.assert_array_equal(names["result"].support, S)
     np.testing.assert_allclose(names["result"].coef[S], on_S, rtol=1e-4)
