@@ -52,7 +52,36 @@ _HOME = {
 }
 _MODULES = ("compare", "datasets", "display", "metrics", "report", "rivals", "tables", "theory")
 
-__all__ = ["__version__", *_HOME, *_MODULES]
+__all__ = [
+    "Expansion",
+    "Explanation",
+    "FeatureLaw",
+    "HARFERegressor",
+    "HARFERegressorCV",
+    "InputLaw",
+    "LearnedLaw",
+    "MixedLaw",
+    "PursuitResult",
+    "SparseRandomFeatures",
+    "SparsityPath",
+    "StopReason",
+    "__version__",
+    "compare",
+    "compare_methods",
+    "datasets",
+    "display",
+    "hard_ridge_pursuit",
+    "learn_law",
+    "load",
+    "metrics",
+    "report",
+    "rivals",
+    "save",
+    "sparse_ridge_problem",
+    "sparsity_path",
+    "tables",
+    "theory",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -21,8 +21,7 @@ from harfe.features.transformer import seed_of
 from harfe.model.expansion import Expansion
 from harfe.model.formula import formula
 from harfe.model.terms import feature_sets, refit, strongest_terms, term_names, term_values
-from harfe.selection.recipe import Fit, recipe_of
-from harfe.solvers.pursuit import PursuitResult
+from harfe.selection.recipe import Fit, FitSummary, recipe_of
 
 
 class TermMethods:
@@ -101,10 +100,7 @@ class TermMethods:
             fit_intercept=recipe.fit_intercept,
             column_scale=recipe.column_scale,
         )
-        history = new.history_["objective"], new.history_["relative_residual"]
-        best = int(np.argmin(history[0]))
-        raw = expansion.coef, expansion.intercept, len(new._pool)
-        found = PursuitResult(new.support_[places], c, *raw, *history, best, new.stop_reason_)
+        found = FitSummary(new.support_[places], new.history_, new.stop_reason_)
         fit = Fit(new._pool, posed.bounds, posed.problem, np.arange(len(c)), found, expansion)
         with warnings.catch_warnings():
             # That the pursuit ended early was said when it did.

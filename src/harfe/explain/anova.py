@@ -135,7 +135,7 @@ class Anova:
         return pairs, second, total
 
     def term_variances(self) -> NDArray[np.float64]:
-        """Variance of the raw terms under the law, in the order of `harfe.model.terms.index_sets`."""
+        """Variance of the raw terms under the law, in the order of `index_sets`."""
         groups = group_features(self.expansion)
         variances = [self._parts.term_variance(u, places) for u, places in groups.items()]
         with np.errstate(over="ignore"):

@@ -231,5 +231,4 @@ SEARCH_ATTRIBUTES: dict[str, Spec] = {
     "sizes_": Array("i", (None,)),
     "n_splits_": Whole(),
     "search_complete_": Flag(),
-    "_learns": Flag(),
 }

@@ -136,9 +136,9 @@ def refit(
 ) -> tuple[Posed, NDArray[Any], Expansion]:
     """Ridge solution on some features of an expansion, which stay as they are.
 
-    Minimises (1/M) Σ_k w_k |y_k - (A_S c)_k|² + α‖c‖² with A, M and scales as in `harfe.solvers.problem`, S
-    the features at `places`. Returns the problem of these features alone, its solution c and the
-    function it stands for.
+    Minimises (1/M) Σ_k w_k |y_k - (A_S c)_k|² + α‖c‖² with A, M and scales as in
+    `harfe.solvers.problem`, S the features at `places`. Returns the problem of these features
+    alone, its solution c and the function it stands for.
     """
     features = expansion.features.take(places)
     infinite = np.full(features.n_variables, np.inf)

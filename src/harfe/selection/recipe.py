@@ -6,7 +6,7 @@ same for a fit, for a fold of cross-validation and for out-of-fold residuals.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ from harfe.model.uncertainty import Posterior
 from harfe.solvers.homes import make_problem
 from harfe.solvers.path import Reduced, find_core, largest_system, working_numbers
 from harfe.solvers.problem import Problem
-from harfe.solvers.pursuit import PursuitResult, Round, pursue
+from harfe.solvers.pursuit import PursuitResult, Round, StopReason, pursue
 from harfe.solvers.settings import PursuitSettings
 
 
@@ -62,6 +62,36 @@ class Posed:
 
 
 @dataclass(frozen=True)
+class FitSummary:
+    """How the features of a fit were found.
+
+    Attributes
+    ----------
+    support : int array of shape (s,)
+        Which of the features drawn are kept.
+    history : mapping of str to arrays
+        "relative_residual" and "objective" of every round of a pursuit; a match has its "gap" to
+        the reference instead of an objective.
+    reason : StopReason
+    """
+
+    support: NDArray[np.intp]
+    history: Mapping[str, NDArray[np.float64]]
+    reason: StopReason
+
+    @classmethod
+    def of(cls, result: PursuitResult) -> FitSummary:
+        """What a pursuit returned."""
+        history = {"objective": result.objective, "relative_residual": result.relative_residual}
+        return cls(result.support, history, result.reason)
+
+    @property
+    def n_iter(self) -> int:
+        """Number of rounds."""
+        return len(self.history["relative_residual"])
+
+
+@dataclass(frozen=True)
 class Fit:
     """What a recipe made of some rows.
 
@@ -73,7 +103,7 @@ class Fit:
     problem : Problem
         The least-squares problem that holds the kept features, at these places.
     places : int array of shape (s,)
-    result : PursuitResult
+    summary : FitSummary
     expansion : Expansion
     units : InputUnits or None
         Those that `pool` was drawn in; None if it was taken from an earlier fit.
@@ -83,7 +113,7 @@ class Fit:
     bounds: InputBounds
     problem: Problem
     places: NDArray[np.intp]
-    result: PursuitResult
+    summary: FitSummary
     expansion: Expansion
     units: InputUnits | None = None
 
@@ -175,7 +205,7 @@ class Recipe:
             posed.bounds,
             posed.problem,
             result.support,
-            result,
+            FitSummary.of(result),
             expansion,
             posed.units,
         )

@@ -2,10 +2,10 @@
 
     prediction = baseline + Σ_u f_u(x)
 
-For waves the f_u are the components of `harfe.explain.anova`, which the page computes from the features and
-the means χ of their factors. Whatever digits χ has, the sum is the prediction: the product of
-(e - χ) + χ over the variables of a feature is that of e. Other features have no such closed form;
-there the f_u are terms as fitted, less their means over the rows.
+For waves the f_u are the components of `harfe.explain.anova`, which the page computes from the
+features and the means χ of their factors. Whatever digits χ has, the sum is the prediction: the
+product of (e - χ) + χ over the variables of a feature is that of e. Other features have no such
+closed form; there the f_u are terms as fitted, less their means over the rows.
 """
 
 from __future__ import annotations
