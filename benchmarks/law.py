@@ -187,7 +187,9 @@ def variants(full, recipe, data, fold, X_new, error, errors) -> None:  # type: i
     problem = make_problem(
         pool, points.Z, points.values, points.weights, largest_support=3000, memory_budget=2e9
     )
-    levels = {len(v.support): v for v in sparsity_path(problem, 1e-6, n_nonzero_coefs=SIZES).levels}
+    levels = {
+        len(v.support): v for v in sparsity_path(problem, alpha=1e-6, n_nonzero_coefs=SIZES).levels
+    }
     for s in SIZES:
         supports = {
             "matched, pruned by size instead": levels[s].support,

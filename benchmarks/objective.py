@@ -67,9 +67,11 @@ def polish(problem: Problem, S: np.ndarray, alpha: float) -> tuple[float, np.nda
     """Objective and support after the pursuit went on from S, or at S if that is lower."""
     S = np.sort(S)
     objective, c = ridge(problem, S, alpha)
-    start = np.zeros((N, 1))
-    start[S] = c
-    result = hard_ridge_pursuit(problem, len(S), alpha, step_size="normalized", init=start)
+    start = np.zeros((1, N))
+    start[:, S] = problem.to_raw(S, c)[0]
+    result = hard_ridge_pursuit(
+        problem, n_nonzero_coefs=len(S), alpha=alpha, step_size="normalized", init=start
+    )
     lowest = (result.lowest, result.support)
     return lowest if result.lowest < objective else (objective, S)
 
@@ -113,8 +115,8 @@ def held_out(X: np.ndarray, y: np.ndarray, s: int, alpha: float) -> list[float]:
     problem, pool = pose(X[train], y[train], True)
     errors = []
     supports = (
-        hard_ridge_pursuit(problem, s, alpha, init="graded").support,
-        hard_ridge_pursuit(problem, s, alpha, init="swapped").support,
+        hard_ridge_pursuit(problem, n_nonzero_coefs=s, alpha=alpha, init="graded").support,
+        hard_ridge_pursuit(problem, n_nonzero_coefs=s, alpha=alpha, init="swapped").support,
         polish(problem, forward(problem, s, alpha), alpha)[1],
     )
     for S in supports:
@@ -146,12 +148,18 @@ def main() -> None:
             problem, _ = pose(X, y, centred)
             for s in (20,) if options.quick else (20, 100):
                 for alpha in (1e-2, 1e-4):
-                    plain = hard_ridge_pursuit(problem, s, alpha).lowest
+                    plain = hard_ridge_pursuit(problem, n_nonzero_coefs=s, alpha=alpha).lowest
                     values = [
-                        hard_ridge_pursuit(problem, s, alpha, step_size="normalized").lowest,
-                        sparsity_path(problem, alpha, n_nonzero_coefs=s).levels[-1].objective,
-                        hard_ridge_pursuit(problem, s, alpha, init="graded").lowest,
-                        hard_ridge_pursuit(problem, s, alpha, init="swapped").lowest,
+                        hard_ridge_pursuit(
+                            problem, n_nonzero_coefs=s, alpha=alpha, step_size="normalized"
+                        ).lowest,
+                        sparsity_path(problem, alpha=alpha, n_nonzero_coefs=s).levels[-1].objective,
+                        hard_ridge_pursuit(
+                            problem, n_nonzero_coefs=s, alpha=alpha, init="graded"
+                        ).lowest,
+                        hard_ridge_pursuit(
+                            problem, n_nonzero_coefs=s, alpha=alpha, init="swapped"
+                        ).lowest,
                     ]
                     if options.tried:
                         ahead = forward(problem, s, alpha)

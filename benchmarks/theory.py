@@ -78,12 +78,12 @@ def errors_of(A: np.ndarray, y: np.ndarray, c: np.ndarray, k: int, lam: float) -
 
     def keep(state: Any) -> bool:
         after = np.zeros(len(c), complex)
-        after[state.support] = state.coef[:, 0]
+        after[state.support] = state.scaled_coef[:, 0]
         errors.append(float(np.linalg.norm(after - c)))
         return errors[-1] < FLOOR
 
     options = {"step_size": "normalized", "tol": 0.0, "max_iter": ROUNDS}
-    hard_ridge_pursuit(problem, k, lam, callback=keep, **options)
+    hard_ridge_pursuit(problem, n_nonzero_coefs=k, alpha=lam, callback=keep, **options)
     return np.array(errors)
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from harfe.learning.candidates import LearnedLaw
     from harfe.model.expansion import Expansion
     from harfe.selection.learn_law import learn_law
+    from harfe.solvers.matrix import sparse_ridge_problem
     from harfe.solvers.path import SparsityPath, sparsity_path
     from harfe.solvers.pursuit import PursuitResult, StopReason, hard_ridge_pursuit
 
@@ -46,6 +47,7 @@ _HOME = {
     "learn_law": "selection.learn_law",
     "load": "files.save_load",
     "save": "files.save_load",
+    "sparse_ridge_problem": "solvers.matrix",
     "sparsity_path": "solvers.path",
 }
 _MODULES = ("compare", "datasets", "display", "metrics", "report", "rivals", "tables", "theory")
@@ -75,6 +77,7 @@ __all__ = [
     "report",
     "rivals",
     "save",
+    "sparse_ridge_problem",
     "sparsity_path",
     "tables",
     "theory",

@@ -73,8 +73,11 @@ def test_the_graded_start_is_below_algorithm_1(name, limit):
     for centred in (True, False):
         problem, _ = objective.pose(X, y, centred)
         for alpha in (1e-2, 1e-4):
-            plain = hard_ridge_pursuit(problem, 20, alpha).lowest
-            ratios.append(hard_ridge_pursuit(problem, 20, alpha, init="graded").lowest / plain)
+            plain = hard_ridge_pursuit(problem, n_nonzero_coefs=20, alpha=alpha).lowest
+            ratios.append(
+                hard_ridge_pursuit(problem, n_nonzero_coefs=20, alpha=alpha, init="graded").lowest
+                / plain
+            )
     assert max(ratios) <= 1
     # About what the whole standard set has at s = 20 for each of these; the set's mean is lower.
     assert (

@@ -171,11 +171,11 @@ def test_it_is_the_function_that_the_pursuit_fitted(activation, complex_y):
     if complex_y:
         y = y + 1j * rng.normal(size=y.shape)
     problem = StoredProblem(pool, X, y, np.ones(40))
-    result = hard_ridge_pursuit(problem, 9, 1e-3)
-    coef, intercept = problem.to_raw(result.support, result.coef)
+    result = hard_ridge_pursuit(problem, n_nonzero_coefs=9, alpha=1e-3)
+    coef, intercept = problem.to_raw(result.support, result.scaled_coef)
     expansion = Expansion(pool.take(result.support), coef, intercept, names(3), True)
     residual = (y - expansion.predict(X)) / problem.targets.unit
-    _, rss = problem.gradient(result.support, result.coef)
+    _, rss = problem.gradient(result.support, result.scaled_coef)
     np.testing.assert_allclose(np.mean(np.abs(residual) ** 2, axis=0), rss, rtol=1e-10)
 
 

@@ -32,7 +32,7 @@ def dense_objective(A, y, c, alpha):
 
 
 def graded(problem, s, alpha, **options):
-    return hard_ridge_pursuit(problem, s, alpha, init="graded", **options)
+    return hard_ridge_pursuit(problem, n_nonzero_coefs=s, alpha=alpha, init="graded", **options)
 
 
 # --- Never above ---
@@ -56,14 +56,17 @@ def test_never_above_algorithm_1_nor_above_the_path(
     s = max(1, round(share * features))
     result = graded(problem, s, alpha, step_size=step_size)
     paper = hard_ridge_pursuit(
-        problem, s, alpha, step_size=0.1 if step_size == "normalized" else step_size
+        problem,
+        n_nonzero_coefs=s,
+        alpha=alpha,
+        step_size=0.1 if step_size == "normalized" else step_size,
     )
     assert result.lowest <= paper.lowest
-    level = sparsity_path(problem, alpha, n_nonzero_coefs=s).levels[-1]
+    level = sparsity_path(problem, alpha=alpha, n_nonzero_coefs=s).levels[-1]
     # the same support solved by two routes
     assert result.lowest <= level.objective * (1 + 1e-8) + 1e-12
     assert len(result.support) == s
-    assert result.coef.shape == (s, targets)
+    assert result.scaled_coef.shape == (s, targets)
 
 
 @pytest.mark.parametrize("home", [StoredProblem, RecomputedProblem])
@@ -76,8 +79,8 @@ def test_never_above_with_random_features_and_weighted_rows(home, activation, ro
     y = np.column_stack([np.sin(X[:, 0] * X[:, 1]), X[:, 2] ** 2])
     problem = home(pool, X, y, rng.uniform(0.5, 2, rows))
     result = graded(problem, 12, 1e-4)
-    assert result.lowest < hard_ridge_pursuit(problem, 12, 1e-4).lowest
-    level = sparsity_path(problem, 1e-4, n_nonzero_coefs=12).levels[-1]
+    assert result.lowest < hard_ridge_pursuit(problem, n_nonzero_coefs=12, alpha=1e-4).lowest
+    level = sparsity_path(problem, alpha=1e-4, n_nonzero_coefs=12).levels[-1]
     assert result.lowest <= level.objective * (1 + 1e-9)
 
 
@@ -88,7 +91,7 @@ def test_never_above_with_random_features_and_weighted_rows(home, activation, ro
 def test_a_planted_support_is_found_where_the_zero_start_stalls(seed):
     A, y, S = correlated(seed)
     problem = StoredProblem.from_matrix(A, y)
-    plain = hard_ridge_pursuit(problem, 5, 1e-4)
+    plain = hard_ridge_pursuit(problem, n_nonzero_coefs=5, alpha=1e-4)
     result = graded(problem, 5, 1e-4)
     assert plain.reason is StopReason.FIXED_POINT
     assert not np.array_equal(plain.support, S)
@@ -101,7 +104,7 @@ def test_the_pursuit_improves_on_its_pruned_start():
     for seed in range(20):
         problem = noisy(seed)
         result = graded(problem, 8, 1e-2)
-        level = sparsity_path(problem, 1e-2, n_nonzero_coefs=8).levels[-1]
+        level = sparsity_path(problem, alpha=1e-2, n_nonzero_coefs=8).levels[-1]
         improved += result.lowest < level.objective * (1 - 1e-6)
     assert improved >= 5
 
@@ -120,15 +123,15 @@ def test_the_result_is_the_round_it_names(seed):
     assert result.n_iter == len(result.objective) == len(result.relative_residual)
     assert result.best_round == np.argmin(result.objective)
     assert result.lowest == result.objective.min()
-    expected = dense_objective(A[:, result.support], y, result.coef, 1e-2)
+    expected = dense_objective(A[:, result.support], y, result.scaled_coef, 1e-2)
     assert result.lowest == pytest.approx(expected, rel=1e-12)
     A_S = A[:, result.support]
     ridge = np.linalg.solve(A_S.T @ A_S / 30 + 1e-2 * np.eye(8), A_S.T @ (y - y.mean()) / 30)
-    np.testing.assert_allclose(result.coef[:, 0], ridge, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(result.scaled_coef[:, 0], ridge, rtol=0, atol=1e-11)
     residual = np.linalg.norm(y - y.mean() - A_S @ ridge) / np.linalg.norm(y - y.mean())
     assert result.relative_residual[result.best_round] == pytest.approx(residual, rel=1e-10)
     # the callback saw both runs, the pruned one first
-    plain = hard_ridge_pursuit(problem, 8, 1e-2)
+    plain = hard_ridge_pursuit(problem, n_nonzero_coefs=8, alpha=1e-2)
     seen = [state.objective for state in rounds]
     assert seen[-plain.n_iter :] == plain.objective.tolist()
     assert len(seen) > plain.n_iter
@@ -143,10 +146,10 @@ def test_the_first_round_is_the_pruned_support(dtype, targets):
         problem = noisy(seed, targets=targets, dtype=dtype)
         rounds = []
         result = graded(problem, 8, 1e-2, callback=rounds.append)
-        level = sparsity_path(problem, 1e-2, n_nonzero_coefs=8).levels[-1]
+        level = sparsity_path(problem, alpha=1e-2, n_nonzero_coefs=8).levels[-1]
         np.testing.assert_array_equal(rounds[0].support, level.support)
-        np.testing.assert_allclose(rounds[0].coef, level.coef, rtol=0, atol=1e-10)
-        plain = hard_ridge_pursuit(problem, 8, 1e-2)
+        np.testing.assert_allclose(rounds[0].scaled_coef, level.scaled_coef, rtol=0, atol=1e-10)
+        plain = hard_ridge_pursuit(problem, n_nonzero_coefs=8, alpha=1e-2)
         if result.lowest < plain.lowest:
             pruned_won += 1
             assert result.objective[0] == pytest.approx(level.objective, rel=1e-10)
@@ -159,22 +162,25 @@ def test_the_plain_run_is_returned_whole_where_it_is_lower():
     found = 0
     for seed in range(100):
         problem = noisy(seed)
-        result, plain = graded(problem, 8, 1e-2), hard_ridge_pursuit(problem, 8, 1e-2)
+        result, plain = (
+            graded(problem, 8, 1e-2),
+            hard_ridge_pursuit(problem, n_nonzero_coefs=8, alpha=1e-2),
+        )
         if result.lowest == plain.lowest and np.array_equal(result.support, plain.support):
             found += 1
             np.testing.assert_array_equal(result.objective, plain.objective)
-            np.testing.assert_array_equal(result.coef, plain.coef)
+            np.testing.assert_array_equal(result.scaled_coef, plain.scaled_coef)
             assert (result.reason, result.best_round) == (plain.reason, plain.best_round)
     assert 0 < found < 50
 
 
 def test_the_pruned_run_takes_the_normalized_step_and_the_plain_one_that_given():
     problem = noisy(2)
-    level = sparsity_path(problem, 1e-2, n_nonzero_coefs=8).levels[-1]
-    start = np.zeros((60, 1))
-    start[level.support] = level.coef
+    level = sparsity_path(problem, alpha=1e-2, n_nonzero_coefs=8).levels[-1]
     # the start is the ridge solution on its support: round two on is a pursuit from there
-    onward = hard_ridge_pursuit(problem, 8, 1e-2, init=start, step_size="normalized")
+    onward = hard_ridge_pursuit(
+        problem, n_nonzero_coefs=8, alpha=1e-2, init=level.coef, step_size="normalized"
+    )
     for step_size, plain_steps in [
         (0.4, (0.4, 0.1)),
         ("normalized", ("normalized", 0.1)),
@@ -182,7 +188,10 @@ def test_the_pruned_run_takes_the_normalized_step_and_the_plain_one_that_given()
     ]:
         rounds = []
         graded(problem, 8, 1e-2, step_size=step_size, callback=rounds.append)
-        runs = [hard_ridge_pursuit(problem, 8, 1e-2, step_size=step) for step in plain_steps]
+        runs = [
+            hard_ridge_pursuit(problem, n_nonzero_coefs=8, alpha=1e-2, step_size=step)
+            for step in plain_steps
+        ]
         plain = np.concatenate([run.objective for run in runs])
         pruned = [state.objective for state in rounds[: -len(plain)]]
         assert len(pruned) > 1
@@ -211,7 +220,7 @@ def test_a_callback_stops_the_second_run_and_the_better_is_returned():
     problem = noisy(2)
     everything = []
     whole = graded(problem, 8, 1e-2, callback=everything.append)
-    plain = hard_ridge_pursuit(problem, 8, 1e-2)
+    plain = hard_ridge_pursuit(problem, n_nonzero_coefs=8, alpha=1e-2)
     first = len(everything) - plain.n_iter
     seen = []
 
@@ -253,7 +262,7 @@ def test_more_features_asked_for_than_usable(alpha):
     np.testing.assert_array_equal(result.support, np.arange(7))
     A = (A[:, :7] - A[:, :7].mean(axis=0)) / A[:, :7].std(axis=0)
     ridge = np.linalg.solve(A.T @ A / 40 + alpha * np.eye(7), A.T @ (y - y.mean()) / 40)
-    np.testing.assert_allclose(result.coef[:, 0], ridge, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(result.scaled_coef[:, 0], ridge, rtol=0, atol=1e-12)
 
 
 def test_no_usable_feature_leaves_the_mean():
@@ -275,7 +284,7 @@ def test_features_twice_and_no_ridge(rows):
     A = np.tile(rng.normal(size=(rows, 30)), 2)
     y = A[:, :3] @ np.ones(3) + 0.1 * rng.normal(size=rows)
     result = graded(StoredProblem.from_matrix(A, y), 10, 0.0)
-    assert np.all(np.isfinite(result.coef))
+    assert np.all(np.isfinite(result.scaled_coef))
     assert np.isin(np.arange(3), result.support % 30).all()
     A_S = A[:, result.support] - A[:, result.support].mean(axis=0)
     rss = np.linalg.norm(y - y.mean() - A_S @ np.linalg.pinv(A_S) @ (y - y.mean())) ** 2 / rows
@@ -288,7 +297,7 @@ def test_same_bits_for_any_number_of_threads(on_threads):
         pool = FeatureLaw(4, orders=(2,)).draw(1500, rng)
         X = rng.normal(size=(150, 4))
         result = graded(RecomputedProblem(pool, X, X[:, :1] * X[:, 1:2], np.ones(150)), 15, 1e-3)
-        return result.support, result.coef, result.objective
+        return result.support, result.scaled_coef, result.objective
 
     one, two = on_threads(1, fit), on_threads(2, fit)
     assert [a.tobytes() for a in one] == [a.tobytes() for a in two]
@@ -326,7 +335,7 @@ def test_the_regressor_is_the_pursuit_on_its_own_features():
     result = graded(problem, 15, 1e-3, step_size="normalized", max_iter=100)
     np.testing.assert_array_equal(model.support_, result.support)
     np.testing.assert_allclose(model.history_["objective"], result.objective, rtol=1e-9)
-    coef, intercept = problem.to_raw(result.support, result.coef)
+    coef, intercept = problem.to_raw(result.support, result.scaled_coef)
     prediction = intercept + phi[:, result.support] @ coef[0]
     np.testing.assert_allclose(model.predict(data.X), prediction, rtol=0, atol=1e-8)
 

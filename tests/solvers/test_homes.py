@@ -784,7 +784,7 @@ def peak_of_pursuit(pool, X, y, s, alpha, budget):
     def fit():
         problem = make_problem(pool, X, y, np.ones(len(X)), largest_support=s, memory_budget=budget)
         assert type(problem) is RecomputedProblem
-        hard_ridge_pursuit(problem, s, alpha, max_iter=3)
+        hard_ridge_pursuit(problem, n_nonzero_coefs=s, alpha=alpha, max_iter=3)
 
     return peak_of(fit)
 

@@ -109,13 +109,13 @@ def check_close(actual, expected, tolerance=1e-9):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_every_level_is_the_ridge_solution_on_its_support(home, dtype, targets, weighted):
     problem, A, y = instance(home, dtype, targets, weighted)
-    path = sparsity_path(problem, 1e-3, n_nonzero_coefs=[4, 33, 20])
+    path = sparsity_path(problem, alpha=1e-3, n_nonzero_coefs=[4, 33, 20])
     assert path.alpha == 1e-3
     # both sides of the rows are visited
     assert path.sizes.max() > problem.n_rows > path.sizes.min()
     for level in path.levels:
-        check_close(level.coef, dense_ridge(A[:, level.support], y, 1e-3))
-        objective = dense_objective(A[:, level.support], y, level.coef, 1e-3)
+        check_close(level.scaled_coef, dense_ridge(A[:, level.support], y, 1e-3))
+        objective = dense_objective(A[:, level.support], y, level.scaled_coef, 1e-3)
         assert level.objective == pytest.approx(objective, rel=1e-10)
     np.testing.assert_array_equal(path.objectives, [level.objective for level in path.levels])
 
@@ -127,7 +127,7 @@ def test_every_level_is_the_ridge_solution_on_its_support(home, dtype, targets, 
 def test_supports_are_those_of_the_textbook(home, dtype, targets, rows, features):
     problem, A, y = instance(home, dtype, targets, rows=rows, features=features)
     sizes = [17, 3, 8]
-    path = sparsity_path(problem, 1e-2, n_nonzero_coefs=sizes)
+    path = sparsity_path(problem, alpha=1e-2, n_nonzero_coefs=sizes)
     expected = list(textbook(A, y, 1e-2, sizes, core=max(min(rows, 600), 50)))
     assert path.sizes.tolist() == [len(S) for S in expected]
     for level, S in zip(path.levels, expected, strict=True):
@@ -138,7 +138,7 @@ def test_supports_are_those_of_the_textbook(home, dtype, targets, rows, features
 @pytest.mark.parametrize("sizes", [1, 7, [3], [60, 3, 41], np.array([5, 99]), range(90, 100)])
 def test_the_sizes_asked_for_are_visited_falling_and_nested(home, sizes):
     problem, *_ = instance(home, features=100)
-    path = sparsity_path(problem, 1e-2, n_nonzero_coefs=sizes)
+    path = sparsity_path(problem, alpha=1e-2, n_nonzero_coefs=sizes)
     asked = np.atleast_1d(sizes)
     assert np.isin(asked, path.sizes).all()
     assert path.sizes[-1] == asked.min()
@@ -147,12 +147,12 @@ def test_the_sizes_asked_for_are_visited_falling_and_nested(home, sizes):
         assert np.isin(smaller.support, larger.support).all()
     for level in path.levels:
         assert np.all(np.diff(level.support) > 0)
-        assert level.coef.shape == (len(level.support), 1)
+        assert level.scaled_coef.shape == (len(level.support), 1)
 
 
 def test_without_sizes_the_path_ends_at_one_feature():
     problem, *_ = instance(StoredProblem)
-    path = sparsity_path(problem, 1e-2)
+    path = sparsity_path(problem, alpha=1e-2)
     assert path.sizes[0] == 150
     assert path.sizes[-1] == 1
 
@@ -160,7 +160,7 @@ def test_without_sizes_the_path_ends_at_one_feature():
 def test_the_objective_rises_along_the_path():
     # supports are nested, and every level is the minimum on its own
     problem, *_ = instance(StoredProblem, targets=2)
-    assert np.all(np.diff(sparsity_path(problem, 1e-2).objectives) > 0)
+    assert np.all(np.diff(sparsity_path(problem, alpha=1e-2).objectives) > 0)
 
 
 @pytest.mark.parametrize(("rows", "features"), [(40, 60), (60, 40)])
@@ -168,11 +168,11 @@ def test_the_full_level_is_scikit_learns_ridge(rows, features):
     rng = np.random.default_rng(0)
     A, y = rng.normal(size=(rows, features)) + 3, rng.normal(size=rows) + 5
     problem = StoredProblem.from_matrix(A, y, column_scale="none")
-    path = sparsity_path(problem, 0.1, n_nonzero_coefs=features)
+    path = sparsity_path(problem, alpha=0.1, n_nonzero_coefs=features)
     (level,) = path.levels
     np.testing.assert_array_equal(level.support, np.arange(features))
     model = Ridge(alpha=0.1 * rows).fit(A, y)
-    coef, intercept = problem.to_raw(level.support, level.coef)
+    coef, intercept = problem.to_raw(level.support, level.scaled_coef)
     check_close(coef[0], model.coef_)
     np.testing.assert_allclose(intercept, [model.intercept_], rtol=1e-10)
 
@@ -181,20 +181,20 @@ def test_the_full_level_is_scikit_learns_ridge(rows, features):
 def test_homes_give_the_same_path_with_and_without_a_kernel(home):
     one, *_ = instance(home, weighted=True)
     other, *_ = instance(WithoutKernel, weighted=True)
-    a, b = (sparsity_path(problem, 1e-3) for problem in (one, other))
+    a, b = (sparsity_path(problem, alpha=1e-3) for problem in (one, other))
     for left, right in zip(a.levels, b.levels, strict=True):
         np.testing.assert_array_equal(left.support, right.support)
-        check_close(left.coef, right.coef, 1e-8)
+        check_close(left.scaled_coef, right.scaled_coef, 1e-8)
 
 
 def test_constant_features_are_never_chosen():
     rng = np.random.default_rng(1)
     A = np.column_stack([rng.normal(size=(70, 12)), np.full((70, 9), 3.0)])
     problem = StoredProblem.from_matrix(A, rng.normal(size=70))
-    path = sparsity_path(problem, 1e-2, n_nonzero_coefs=[21, 2])
+    path = sparsity_path(problem, alpha=1e-2, n_nonzero_coefs=[21, 2])
     np.testing.assert_array_equal(path.levels[0].support, np.arange(12))
     assert path.sizes[-1] == 2
-    nothing = sparsity_path(StoredProblem.from_matrix(A[:, 12:], A[:, 0]), 1e-2)
+    nothing = sparsity_path(StoredProblem.from_matrix(A[:, 12:], A[:, 0]), alpha=1e-2)
     assert nothing.sizes.tolist() == [0]
     assert nothing.objectives[0] == pytest.approx(A[:, 0].var(), rel=1e-12)
 
@@ -203,7 +203,9 @@ def test_constant_features_are_never_chosen():
 
 
 def matrix_path(A, y, weights=None, sizes=(1,), alpha=1e-2):
-    return sparsity_path(StoredProblem.from_matrix(A, y, weights), alpha, n_nonzero_coefs=sizes)
+    return sparsity_path(
+        StoredProblem.from_matrix(A, y, weights), alpha=alpha, n_nonzero_coefs=sizes
+    )
 
 
 def matrix(dtype=float, targets=1, rows=60, features=130, seed=2):
@@ -218,10 +220,10 @@ def test_permuting_the_features_permutes_the_supports(dtype, targets):
     order = np.random.default_rng(3).permutation(130)
     one, other = matrix_path(A, y), matrix_path(A[:, order], y)
     for a, b in zip(one.levels, other.levels, strict=True):
-        full = np.zeros((130, targets), a.coef.dtype)
-        full[a.support] = a.coef
+        full = np.zeros((130, targets), a.scaled_coef.dtype)
+        full[a.support] = a.scaled_coef
         np.testing.assert_array_equal(np.sort(order[b.support]), a.support)
-        check_close(b.coef, full[order[b.support]])
+        check_close(b.scaled_coef, full[order[b.support]])
 
 
 @both_types
@@ -231,7 +233,7 @@ def test_scaling_y_scales_the_coefficients(dtype, factor):
     one, other = matrix_path(A, y), matrix_path(A, factor * y)
     for a, b in zip(one.levels, other.levels, strict=True):
         np.testing.assert_array_equal(a.support, b.support)
-        check_close(b.coef, factor * a.coef, 1e-11)
+        check_close(b.scaled_coef, factor * a.scaled_coef, 1e-11)
     np.testing.assert_allclose(other.objectives, factor**2 * one.objectives, rtol=1e-11)
 
 
@@ -240,7 +242,7 @@ def test_the_scale_of_one_of_several_targets_does_not_matter():
     one, other = matrix_path(A, y), matrix_path(A, y * [1, 1e6, -1e-6])
     for a, b in zip(one.levels, other.levels, strict=True):
         np.testing.assert_array_equal(a.support, b.support)
-        check_close(b.coef, a.coef * [1, 1, -1], 1e-10)
+        check_close(b.scaled_coef, a.scaled_coef * [1, 1, -1], 1e-10)
 
 
 @pytest.mark.parametrize(("rows", "features"), [(60, 130), (60, 90), (150, 80)])
@@ -252,7 +254,7 @@ def test_a_row_of_weight_two_is_the_row_twice(rows, features):
     assert weighted.sizes.tolist() == repeated.sizes.tolist()
     for a, b in zip(weighted.levels, repeated.levels, strict=True):
         np.testing.assert_array_equal(a.support, b.support)
-        check_close(a.coef, b.coef)
+        check_close(a.scaled_coef, b.scaled_coef)
     np.testing.assert_allclose(weighted.objectives, repeated.objectives, rtol=1e-10)
 
 
@@ -293,18 +295,18 @@ def test_a_planted_support_shared_by_several_targets_is_recovered(dtype, seed):
 def test_impossible_sizes_are_refused(sizes):
     problem = StoredProblem.from_matrix(*matrix(features=60))
     text = (
-        f"n_nonzero_coefs={sizes!r} must be whole numbers from 1 to n_components=60, "
-        "e.g. n_nonzero_coefs=[10, 50]"
+        f"n_nonzero_coefs={sizes!r} must be whole numbers from 1 to the number of columns, 60, "
+        "e.g. n_nonzero_coefs=[60, 1]"
     )
     with pytest.raises(ValueError, match=re.escape(text)):
-        sparsity_path(problem, 1e-2, n_nonzero_coefs=sizes)
+        sparsity_path(problem, alpha=1e-2, n_nonzero_coefs=sizes)
 
 
 @pytest.mark.parametrize("alpha", [-1.0, np.nan, np.inf])
 def test_impossible_ridge_weights_are_refused(alpha):
     problem = StoredProblem.from_matrix(*matrix(features=60))
     with pytest.raises(ValueError, match=r"alpha=.* must be a finite number >= 0"):
-        sparsity_path(problem, alpha)
+        sparsity_path(problem, alpha=alpha)
 
 
 # --- Where rounding would decide ---
@@ -320,13 +322,13 @@ def test_features_twice_and_no_ridge_leave_the_smallest_residual(home, dtype, ro
     pool = half.take(np.tile(np.arange(features // 2), 2))
     X, y = rng.normal(size=(rows, 5)), draw(rng, (rows, 1), dtype)
     A, Y = standardised(pool.evaluate(X), y, np.ones(rows))
-    path = sparsity_path(home(pool, X, y, np.ones(rows)), 0.0, n_nonzero_coefs=[3, 60])
+    path = sparsity_path(home(pool, X, y, np.ones(rows)), alpha=0.0, n_nonzero_coefs=[3, 60])
     for level in path.levels:
         A_S = A[:, level.support]
         smallest = np.linalg.lstsq(A_S, Y, rcond=1e-9)[0]
-        assert np.all(np.isfinite(level.coef))
+        assert np.all(np.isfinite(level.scaled_coef))
         # nor are they opposites of each other, which would cost nothing either
-        assert np.linalg.norm(level.coef) < 1.001 * np.linalg.norm(smallest)
+        assert np.linalg.norm(level.scaled_coef) < 1.001 * np.linalg.norm(smallest)
         assert level.objective < dense_objective(A_S, Y, smallest, 0) + 1e-9 * np.mean(np.abs(y))
 
 
@@ -335,14 +337,14 @@ def test_no_ridge_on_independent_features_is_least_squares():
     for level in matrix_path(A, y, alpha=0.0).levels:
         dense, Y = standardised(A, y, np.ones(200))
         expected = np.linalg.lstsq(dense[:, level.support], Y, rcond=None)[0]
-        check_close(level.coef, expected, 1e-8)
+        check_close(level.scaled_coef, expected, 1e-8)
 
 
 def test_a_constant_target_has_zero_coefficients():
     A, _ = matrix()
     path = matrix_path(A, np.full(60, 0.1))
     assert path.sizes[-1] == 1
-    assert all(np.all(level.coef == 0) for level in path.levels)
+    assert all(np.all(level.scaled_coef == 0) for level in path.levels)
     assert np.all(path.objectives == 0)
 
 
@@ -368,7 +370,7 @@ def test_the_core_goes_by_weight_and_holds_what_is_wanted(rows, weight, wanted, 
     assert len(reduced.support) == core
     assert reduced.by_rows == (rows < core)
     # of the same problem as the path's own level
-    levels = sparsity_path(problem, 1e-2, n_nonzero_coefs=wanted).levels
+    levels = sparsity_path(problem, alpha=1e-2, n_nonzero_coefs=wanted).levels
     (level,) = [level for level in levels if len(level.support) == core]
     np.testing.assert_array_equal(reduced.support, level.support)
 
@@ -379,7 +381,7 @@ def test_the_core_is_the_same_for_every_ridge_weight(home):
     *_, expected = textbook(A, y, np.nan, [], core=60)
     np.testing.assert_array_equal(find_core(problem, 5).support, expected)
     for alpha in (0.0, 1.0):
-        levels = sparsity_path(problem, alpha).levels
+        levels = sparsity_path(problem, alpha=alpha).levels
         (level,) = [level for level in levels if len(level.support) == 60]
         np.testing.assert_array_equal(level.support, expected)
 
@@ -439,13 +441,13 @@ def screened(A, y, limit, rounds=4):
 def test_where_no_side_is_small_features_are_screened(monkeypatch, home, dtype, targets, wanted):
     monkeypatch.setattr(module, "LARGEST_SIDE", 20)
     problem, A, y = instance(home, dtype, targets)
-    path = sparsity_path(problem, 1e-2, n_nonzero_coefs=[wanted, 2])
+    path = sparsity_path(problem, alpha=1e-2, n_nonzero_coefs=[wanted, 2])
     limit = max(20, wanted)
     expected = screened(A, y, limit)
     assert path.sizes[0] == limit
     np.testing.assert_array_equal(path.levels[0].support, expected)
     for level in path.levels:
-        check_close(level.coef, dense_ridge(A[:, level.support], y, 1e-2))
+        check_close(level.scaled_coef, dense_ridge(A[:, level.support], y, 1e-2))
     assert wanted in path.sizes
     assert path.sizes[-1] == 2
 
@@ -467,7 +469,7 @@ def test_features_are_screened_only_where_both_sides_are_large(
 ):
     monkeypatch.setattr(module, "LARGEST_SIDE", 20)
     problem, *_ = instance(home, rows=rows, features=features)
-    path = sparsity_path(problem, 1e-2)
+    path = sparsity_path(problem, alpha=1e-2)
     assert path.sizes[0] == first
     if first == features:
         np.testing.assert_array_equal(path.levels[0].support, np.arange(features))
@@ -483,13 +485,16 @@ def test_screening_finds_planted_features(monkeypatch, home, seed):
     S = np.sort(rng.choice(390, 5, replace=False))
     # the weakest is found only once the strongest are explained
     y = A[:, S] @ np.array([8.0, -5.0, 3.0, -2.0, 1.0]) + 0.05 * rng.normal(size=150)
-    paths = [sparsity_path(home.from_matrix(A, y), 1e-3, n_nonzero_coefs=5) for _ in range(2)]
+    paths = [sparsity_path(home.from_matrix(A, y), alpha=1e-3, n_nonzero_coefs=5) for _ in range(2)]
     assert paths[0].sizes[0] == 40
     assert np.isin(S, paths[0].levels[0].support).all()
     assert paths[0].levels[0].support.max() < 390
     np.testing.assert_array_equal(paths[0].levels[-1].support, S)
     for a, b in zip(*(path.levels for path in paths), strict=True):
-        assert (a.support.tobytes(), a.coef.tobytes()) == (b.support.tobytes(), b.coef.tobytes())
+        assert (a.support.tobytes(), a.scaled_coef.tobytes()) == (
+            b.support.tobytes(),
+            b.scaled_coef.tobytes(),
+        )
 
 
 def test_screening_passes_constant_features_by_even_where_nothing_correlates(monkeypatch):
@@ -509,11 +514,11 @@ def test_a_feature_that_only_later_rounds_can_see_is_found(monkeypatch):
     A[:, 20] += A[:, 10]
     y = A[:, 10] - A[:, 20] * (A[:, 10] @ A[:, 20]) / (A[:, 20] @ A[:, 20])
     assert abs(A[:, 20] @ y) < 1e-10
-    path = sparsity_path(StoredProblem.from_matrix(A, y), 1e-3, n_nonzero_coefs=2)
+    path = sparsity_path(StoredProblem.from_matrix(A, y), alpha=1e-3, n_nonzero_coefs=2)
     np.testing.assert_array_equal(path.levels[-1].support, [10, 20])
     # with a single round the same data fail
     monkeypatch.setattr(module, "_SCREENING_ROUNDS", 1)
-    path = sparsity_path(StoredProblem.from_matrix(A, y), 1e-3, n_nonzero_coefs=2)
+    path = sparsity_path(StoredProblem.from_matrix(A, y), alpha=1e-3, n_nonzero_coefs=2)
     assert 20 not in path.levels[0].support
 
 
@@ -601,12 +606,12 @@ def test_equal_features_keep_the_lower_index():
 def test_same_bits_for_any_number_of_threads(home, dtype, on_threads):
     def everything():
         problem, *_ = instance(home, dtype, 2, True, rows=200, features=700)
-        path = sparsity_path(problem, 1e-3, n_nonzero_coefs=[150, 5])
+        path = sparsity_path(problem, alpha=1e-3, n_nonzero_coefs=[150, 5])
         core = find_core(problem, 50)
         coef = prune_for_all(core, ALPHAS.tolist(), [50, 10])
         return [
             *(level.support for level in path.levels),
-            *(level.coef for level in path.levels),
+            *(level.scaled_coef for level in path.levels),
             path.objectives,
             coef,
         ]

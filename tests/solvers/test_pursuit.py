@@ -58,7 +58,9 @@ def algorithm_1(A, y, s, lam, mu, rounds, c):
 
 def rounds_of(problem, s, alpha, **options):
     rounds = []
-    result = hard_ridge_pursuit(problem, s, alpha, callback=rounds.append, **options)
+    result = hard_ridge_pursuit(
+        problem, n_nonzero_coefs=s, alpha=alpha, callback=rounds.append, **options
+    )
     return rounds, result
 
 
@@ -66,12 +68,14 @@ def assert_same_rounds(A, y, s, lam, mu, start="zero", **problem_options):
     m, N = A.shape
     problem = StoredProblem.from_matrix(A, y, fit_intercept=False, **problem_options)
     # in the notation of the problem, divided by the number of rows
-    rounds, result = rounds_of(problem, s, lam, step_size=m * mu, init=start, tol=0.0, max_iter=20)
+    # and a start for y and columns of unit root-mean-square is one for those given
+    init = start if isinstance(start, str) else start.T
+    rounds, result = rounds_of(problem, s, lam, step_size=m * mu, init=init, tol=0.0, max_iter=20)
     c = np.zeros((N, y.shape[1]), problem.dtype) if isinstance(start, str) else start
     textbook = list(algorithm_1(A, y, s, lam, mu, len(rounds) + 1, c))
     for state, (idx, c, objective) in zip(rounds, textbook, strict=False):
         np.testing.assert_array_equal(state.support, idx)
-        np.testing.assert_allclose(state.coef, c[idx], rtol=0, atol=1e-9 * np.abs(c).max())
+        np.testing.assert_allclose(state.scaled_coef, c[idx], rtol=0, atol=1e-9 * np.abs(c).max())
         np.testing.assert_allclose(state.objective, objective, rtol=1e-10)
     assert [state.n_iter for state in rounds] == list(range(1, len(rounds) + 1))
     np.testing.assert_array_equal(result.objective, [state.objective for state in rounds])
@@ -140,7 +144,7 @@ def test_the_normalized_step_is_the_unit_step_on_columns_of_unit_norm(alpha):
     number, number_result = rounds_of(noisy(), 6, alpha, step_size=1 / (1 + alpha))
     assert word_result.reason is number_result.reason
     assert [a.support.tobytes() for a in word] == [b.support.tobytes() for b in number]
-    assert [a.coef.tobytes() for a in word] == [b.coef.tobytes() for b in number]
+    assert [a.scaled_coef.tobytes() for a in word] == [b.scaled_coef.tobytes() for b in number]
 
 
 # --- Planted supports ---
@@ -172,9 +176,11 @@ every_kind = pytest.mark.parametrize("kind", ["gaussian", "sine", "exp"])
 def test_a_planted_support_is_recovered(kind, seed, fit_intercept):
     A, y, S, c = planted(kind, seed)
     problem = StoredProblem.from_matrix(A, y, fit_intercept=fit_intercept)
-    result = hard_ridge_pursuit(problem, len(S), 1e-10, step_size="normalized")
+    result = hard_ridge_pursuit(
+        problem, n_nonzero_coefs=len(S), alpha=1e-10, step_size="normalized"
+    )
     np.testing.assert_array_equal(result.support, S)
-    coef, intercept = problem.to_raw(S, result.coef)
+    coef, intercept = problem.to_raw(S, result.scaled_coef)
     np.testing.assert_allclose(coef[0], c, rtol=0, atol=1e-8)
     np.testing.assert_allclose(intercept, [0], rtol=0, atol=1e-8)
     assert result.reason is StopReason.RESIDUAL
@@ -186,11 +192,13 @@ def test_a_planted_support_is_recovered(kind, seed, fit_intercept):
 def test_twice_as_many_features_contain_the_planted_ones(kind, seed, step_size):
     # Theorem 3.1 runs the algorithm with 2s
     A, y, S, c = planted(kind, seed)
-    result = hard_ridge_pursuit(literal(A, y), 2 * len(S), 1e-10, step_size=step_size)
+    result = hard_ridge_pursuit(
+        literal(A, y), n_nonzero_coefs=2 * len(S), alpha=1e-10, step_size=step_size
+    )
     assert np.isin(S, result.support).all()
     on_S = np.isin(result.support, S)
-    np.testing.assert_allclose(result.coef[on_S, 0], c, rtol=0, atol=1e-7)
-    np.testing.assert_allclose(result.coef[~on_S, 0], 0, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(result.scaled_coef[on_S, 0], c, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(result.scaled_coef[~on_S, 0], 0, rtol=0, atol=1e-7)
 
 
 @every_kind
@@ -200,17 +208,21 @@ def test_a_planted_support_is_recovered_under_noise(kind, seed):
     rng = np.random.default_rng(seed + 100)
     sigma = 0.1
     noise = sigma * draw(rng, len(y), complex if kind == "exp" else float)
-    result = hard_ridge_pursuit(literal(A, y + noise), 8, 1e-8, step_size="normalized")
+    result = hard_ridge_pursuit(
+        literal(A, y + noise), n_nonzero_coefs=8, alpha=1e-8, step_size="normalized"
+    )
     np.testing.assert_array_equal(result.support, S)
     # least squares on the true support: error about σ√(s/m), √2 more for complex noise
-    assert np.linalg.norm(result.coef[:, 0] - c) < 3 * sigma * np.sqrt(8 / 300)
+    assert np.linalg.norm(result.scaled_coef[:, 0] - c) < 3 * sigma * np.sqrt(8 / 300)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_planted_support_shared_by_several_targets(seed):
     A, y, S, _ = planted("gaussian", seed)
     other = A[:, S] @ np.random.default_rng(seed).uniform(50, 100, 8)
-    result = hard_ridge_pursuit(literal(A, np.column_stack([y, other])), 8, 0.0, step_size=1.0)
+    result = hard_ridge_pursuit(
+        literal(A, np.column_stack([y, other])), n_nonzero_coefs=8, alpha=0.0, step_size=1.0
+    )
     np.testing.assert_array_equal(result.support, S)
 
 
@@ -221,10 +233,10 @@ def test_a_planted_support_shared_by_several_targets(seed):
 def test_all_features_kept_is_plain_ridge(dtype):
     rng = np.random.default_rng(0)
     A, y = unit_rms(draw(rng, (40, 12), dtype)), draw(rng, (40, 1), dtype)
-    result = hard_ridge_pursuit(literal(A, y), 12, 0.2)
+    result = hard_ridge_pursuit(literal(A, y), n_nonzero_coefs=12, alpha=0.2)
     expected = np.linalg.solve(A.conj().T @ A / 40 + 0.2 * np.eye(12), A.conj().T @ y / 40)
     np.testing.assert_array_equal(result.support, np.arange(12))
-    np.testing.assert_allclose(result.coef, expected, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(result.scaled_coef, expected, rtol=0, atol=1e-13)
     assert result.n_iter == 1
     assert result.reason is StopReason.FIXED_POINT
 
@@ -233,9 +245,9 @@ def test_all_features_kept_is_scikit_learns_ridge():
     rng = np.random.default_rng(0)
     A, y = rng.normal(size=(40, 60)) + 3, rng.normal(size=40) + 5
     problem = StoredProblem.from_matrix(A, y, column_scale="none")
-    result = hard_ridge_pursuit(problem, 60, 0.1)
+    result = hard_ridge_pursuit(problem, n_nonzero_coefs=60, alpha=0.1)
     model = Ridge(alpha=0.1 * 40).fit(A, y)
-    coef, intercept = problem.to_raw(result.support, result.coef)
+    coef, intercept = problem.to_raw(result.support, result.scaled_coef)
     np.testing.assert_allclose(coef[0], model.coef_, rtol=0, atol=1e-12)
     np.testing.assert_allclose(intercept[0], model.intercept_, rtol=1e-12)
 
@@ -243,13 +255,13 @@ def test_all_features_kept_is_scikit_learns_ridge():
 @pytest.mark.parametrize("s", [6, 30])
 def test_a_vanishing_ridge_is_least_squares_of_minimum_norm(s):
     problem = noisy(1)
-    free = hard_ridge_pursuit(problem, s, 0.0)
-    tiny = hard_ridge_pursuit(problem, s, 1e-13)
+    free = hard_ridge_pursuit(problem, n_nonzero_coefs=s, alpha=0.0)
+    tiny = hard_ridge_pursuit(problem, n_nonzero_coefs=s, alpha=1e-13)
     np.testing.assert_array_equal(free.support, tiny.support)
-    np.testing.assert_allclose(free.coef, tiny.coef, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(free.scaled_coef, tiny.scaled_coef, rtol=0, atol=1e-9)
     A = problem._tile(free.support, slice(0, 20)).T
     expected = np.linalg.lstsq(A, problem.targets.values, rcond=3e-8)[0]
-    np.testing.assert_allclose(free.coef, expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(free.scaled_coef, expected, rtol=0, atol=1e-9)
 
 
 @both_types
@@ -257,11 +269,18 @@ def test_a_vanishing_ridge_is_least_squares_of_minimum_norm(s):
 def test_scaling_y_scales_the_coefficients(dtype, factor):
     rng = np.random.default_rng(2)
     A, y = draw(rng, (30, 70), dtype), draw(rng, 30, dtype)
-    one = hard_ridge_pursuit(StoredProblem.from_matrix(A, y), 9, 1e-2, step_size=0.8)
-    other = hard_ridge_pursuit(StoredProblem.from_matrix(A, factor * y), 9, 1e-2, step_size=0.8)
+    one = hard_ridge_pursuit(
+        StoredProblem.from_matrix(A, y), n_nonzero_coefs=9, alpha=1e-2, step_size=0.8
+    )
+    other = hard_ridge_pursuit(
+        StoredProblem.from_matrix(A, factor * y), n_nonzero_coefs=9, alpha=1e-2, step_size=0.8
+    )
     np.testing.assert_array_equal(one.support, other.support)
     np.testing.assert_allclose(
-        other.coef, factor * one.coef, rtol=0, atol=1e-12 * abs(factor) * np.abs(one.coef).max()
+        other.scaled_coef,
+        factor * one.scaled_coef,
+        rtol=0,
+        atol=1e-12 * abs(factor) * np.abs(one.scaled_coef).max(),
     )
     np.testing.assert_allclose(other.objective, factor**2 * one.objective, rtol=1e-12)
     np.testing.assert_allclose(other.relative_residual, one.relative_residual, rtol=1e-12)
@@ -271,11 +290,15 @@ def test_negating_a_feature_negates_its_coefficient():
     rng = np.random.default_rng(2)
     A, y = rng.normal(size=(30, 70)), rng.normal(size=30)
     sign = rng.choice([-1, 1], 70)
-    one = hard_ridge_pursuit(StoredProblem.from_matrix(A, y), 9, 1e-2, step_size=0.8)
-    other = hard_ridge_pursuit(StoredProblem.from_matrix(A * sign, y), 9, 1e-2, step_size=0.8)
+    one = hard_ridge_pursuit(
+        StoredProblem.from_matrix(A, y), n_nonzero_coefs=9, alpha=1e-2, step_size=0.8
+    )
+    other = hard_ridge_pursuit(
+        StoredProblem.from_matrix(A * sign, y), n_nonzero_coefs=9, alpha=1e-2, step_size=0.8
+    )
     np.testing.assert_array_equal(one.support, other.support)
-    expected = sign[one.support, None] * one.coef
-    np.testing.assert_allclose(other.coef, expected, rtol=0, atol=1e-13)
+    expected = sign[one.support, None] * one.scaled_coef
+    np.testing.assert_allclose(other.scaled_coef, expected, rtol=0, atol=1e-13)
 
 
 @both_types
@@ -283,31 +306,41 @@ def test_permuting_the_features_permutes_the_support(dtype):
     rng = np.random.default_rng(3)
     A, y = draw(rng, (30, 70), dtype), draw(rng, 30, dtype)
     order = rng.permutation(70)
-    one = hard_ridge_pursuit(StoredProblem.from_matrix(A, y), 9, 1e-2, step_size=0.8)
-    other = hard_ridge_pursuit(StoredProblem.from_matrix(A[:, order], y), 9, 1e-2, step_size=0.8)
-    full = np.zeros(70, one.coef.dtype)
-    full[one.support] = one.coef[:, 0]
+    one = hard_ridge_pursuit(
+        StoredProblem.from_matrix(A, y), n_nonzero_coefs=9, alpha=1e-2, step_size=0.8
+    )
+    other = hard_ridge_pursuit(
+        StoredProblem.from_matrix(A[:, order], y), n_nonzero_coefs=9, alpha=1e-2, step_size=0.8
+    )
+    full = np.zeros(70, one.scaled_coef.dtype)
+    full[one.support] = one.scaled_coef[:, 0]
     np.testing.assert_array_equal(np.sort(order[other.support]), one.support)
-    np.testing.assert_allclose(other.coef[:, 0], full[order[other.support]], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        other.scaled_coef[:, 0], full[order[other.support]], rtol=0, atol=1e-12
+    )
 
 
 def test_permuting_the_rows_changes_nothing():
     rng = np.random.default_rng(3)
     A, y, order = rng.normal(size=(30, 70)), rng.normal(size=30), rng.permutation(30)
-    one = hard_ridge_pursuit(StoredProblem.from_matrix(A, y), 9, 1e-2)
-    other = hard_ridge_pursuit(StoredProblem.from_matrix(A[order], y[order]), 9, 1e-2)
+    one = hard_ridge_pursuit(StoredProblem.from_matrix(A, y), n_nonzero_coefs=9, alpha=1e-2)
+    other = hard_ridge_pursuit(
+        StoredProblem.from_matrix(A[order], y[order]), n_nonzero_coefs=9, alpha=1e-2
+    )
     np.testing.assert_array_equal(one.support, other.support)
-    np.testing.assert_allclose(other.coef, one.coef, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(other.scaled_coef, one.scaled_coef, rtol=0, atol=1e-12)
 
 
 def test_rescaling_one_of_several_targets_changes_nothing():
     rng = np.random.default_rng(5)
     A, y = rng.normal(size=(30, 70)), rng.normal(size=(30, 3))
-    one = hard_ridge_pursuit(StoredProblem.from_matrix(A, y), 9, 1e-2)
-    other = hard_ridge_pursuit(StoredProblem.from_matrix(A, y * [1, 1e4, 1]), 9, 1e-2)
+    one = hard_ridge_pursuit(StoredProblem.from_matrix(A, y), n_nonzero_coefs=9, alpha=1e-2)
+    other = hard_ridge_pursuit(
+        StoredProblem.from_matrix(A, y * [1, 1e4, 1]), n_nonzero_coefs=9, alpha=1e-2
+    )
     np.testing.assert_array_equal(one.support, other.support)
-    assert one.coef.shape == (9, 3)
-    np.testing.assert_allclose(other.coef, one.coef, rtol=0, atol=1e-12)
+    assert one.scaled_coef.shape == (9, 3)
+    np.testing.assert_allclose(other.scaled_coef, one.scaled_coef, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("step_size", [0.1, 1.0])
@@ -318,12 +351,17 @@ def test_a_complex_target_is_two_real_ones_of_equal_power(step_size):
     u = 2.5
     parts = u * unit_rms(parts - parts.mean(axis=0))
     together = hard_ridge_pursuit(
-        StoredProblem.from_matrix(A, parts[:, 0] + 1j * parts[:, 1]), 9, 1e-2, step_size=step_size
+        StoredProblem.from_matrix(A, parts[:, 0] + 1j * parts[:, 1]),
+        n_nonzero_coefs=9,
+        alpha=1e-2,
+        step_size=step_size,
     )
-    apart = hard_ridge_pursuit(StoredProblem.from_matrix(A, parts), 9, 1e-2, step_size=step_size)
+    apart = hard_ridge_pursuit(
+        StoredProblem.from_matrix(A, parts), n_nonzero_coefs=9, alpha=1e-2, step_size=step_size
+    )
     np.testing.assert_array_equal(together.support, apart.support)
-    expected = u * (apart.coef[:, 0] + 1j * apart.coef[:, 1])
-    np.testing.assert_allclose(together.coef[:, 0], expected, rtol=0, atol=1e-12)
+    expected = u * (apart.scaled_coef[:, 0] + 1j * apart.scaled_coef[:, 1])
+    np.testing.assert_allclose(together.scaled_coef[:, 0], expected, rtol=0, atol=1e-12)
     np.testing.assert_allclose(together.objective, u**2 * apart.objective, rtol=1e-12)
 
 
@@ -336,11 +374,13 @@ def test_homes_agree(activation, s, targets):
     X, y = rng.normal(size=(80, 4)), rng.normal(size=(80, targets))
     w = rng.uniform(1, 2, 80)
     results = [
-        hard_ridge_pursuit(home(pool, X, y, w), s, 1e-2, step_size="normalized")
+        hard_ridge_pursuit(
+            home(pool, X, y, w), n_nonzero_coefs=s, alpha=1e-2, step_size="normalized"
+        )
         for home in (StoredProblem, RecomputedProblem)
     ]
     np.testing.assert_array_equal(results[0].support, results[1].support)
-    np.testing.assert_allclose(results[0].coef, results[1].coef, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(results[0].scaled_coef, results[1].scaled_coef, rtol=0, atol=1e-10)
     np.testing.assert_allclose(results[0].objective, results[1].objective, rtol=1e-10)
     assert results[0].reason is results[1].reason
 
@@ -354,8 +394,10 @@ def test_same_bits_for_any_number_of_threads(home, activation, s, on_threads):
 
     def fit():
         problem = home(pool, X, y, np.ones(1100))
-        result = hard_ridge_pursuit(problem, s, 1e-3, step_size="normalized", max_iter=5)
-        return [a.tobytes() for a in (result.support, result.coef, result.objective)]
+        result = hard_ridge_pursuit(
+            problem, n_nonzero_coefs=s, alpha=1e-3, step_size="normalized", max_iter=5
+        )
+        return [a.tobytes() for a in (result.support, result.scaled_coef, result.objective)]
 
     assert on_threads(1, fit) == on_threads(2, fit)
 
@@ -383,15 +425,17 @@ def test_exactly_s_usable_features_and_the_best_round(
     constant = rng.random(features) < 0.2
     A[:, constant] = 3.0
     problem = StoredProblem.from_matrix(A, draw(rng, (rows, targets), dtype))
-    result = hard_ridge_pursuit(problem, s, alpha, step_size=step_size, max_iter=8)
+    result = hard_ridge_pursuit(
+        problem, n_nonzero_coefs=s, alpha=alpha, step_size=step_size, max_iter=8
+    )
     assert len(result.support) == min(s, features - constant.sum())
     assert np.all(np.diff(result.support) > 0)
     assert not constant[result.support].any()
-    assert result.coef.shape == (len(result.support), targets)
+    assert result.scaled_coef.shape == (len(result.support), targets)
     assert result.best_round == np.argmin(result.objective)
     assert result.n_iter == len(result.objective) == len(result.relative_residual) <= 8
-    _, rss = problem.gradient(result.support, result.coef)
-    best = rss.sum() + alpha * np.sum(np.abs(result.coef) ** 2)
+    _, rss = problem.gradient(result.support, result.scaled_coef)
+    best = rss.sum() + alpha * np.sum(np.abs(result.scaled_coef) ** 2)
     np.testing.assert_allclose(result.objective[result.best_round], best, rtol=1e-12)
     np.testing.assert_allclose(
         result.relative_residual[result.best_round],
@@ -424,7 +468,9 @@ def test_fewer_usable_features_than_s():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(30, 6))
     A[:, [0, 2, 5]] = [1.0, -4.0, 0.0]
-    result = hard_ridge_pursuit(StoredProblem.from_matrix(A, rng.normal(size=30)), 5, 0.1)
+    result = hard_ridge_pursuit(
+        StoredProblem.from_matrix(A, rng.normal(size=30)), n_nonzero_coefs=5, alpha=0.1
+    )
     np.testing.assert_array_equal(result.support, [1, 3, 4])
 
 
@@ -435,13 +481,13 @@ def test_no_usable_feature_at_all(home, targets):
     pool = FeatureLaw(2).draw(5, rng)
     X, y = np.ones((30, 2)), rng.normal(size=(30, targets))
     problem = home(pool, X, y, np.ones(30))
-    result = hard_ridge_pursuit(problem, 3, 0.1)
+    result = hard_ridge_pursuit(problem, n_nonzero_coefs=3, alpha=0.1)
     assert result.support.shape == (0,)
-    assert result.coef.shape == (0, targets)
+    assert result.scaled_coef.shape == (0, targets)
     np.testing.assert_allclose(result.objective, [problem.power.sum()], rtol=1e-14)
     np.testing.assert_array_equal(result.relative_residual, [1.0])
     assert result.reason is StopReason.FIXED_POINT
-    coef, intercept = problem.to_raw(result.support, result.coef)
+    coef, intercept = problem.to_raw(result.support, result.scaled_coef)
     assert coef.shape == (targets, 0)
     np.testing.assert_allclose(intercept, y.mean(axis=0), rtol=1e-12)
 
@@ -449,34 +495,34 @@ def test_no_usable_feature_at_all(home, targets):
 # --- Starts ---
 
 
-def test_a_vector_and_a_column_are_the_same_start():
+def test_a_vector_and_a_row_are_the_same_start():
     start = np.random.default_rng(1).normal(size=40)
-    vector = hard_ridge_pursuit(noisy(), 5, 1e-2, init=start)
-    column = hard_ridge_pursuit(noisy(), 5, 1e-2, init=start[:, None])
-    zero = hard_ridge_pursuit(noisy(), 5, 1e-2)
-    assert vector.coef.tobytes() == column.coef.tobytes()
+    vector = hard_ridge_pursuit(noisy(), n_nonzero_coefs=5, alpha=1e-2, init=start)
+    column = hard_ridge_pursuit(noisy(), n_nonzero_coefs=5, alpha=1e-2, init=start[None])
+    zero = hard_ridge_pursuit(noisy(), n_nonzero_coefs=5, alpha=1e-2)
+    assert vector.scaled_coef.tobytes() == column.scaled_coef.tobytes()
     np.testing.assert_array_equal(vector.support, column.support)
     assert vector.support.tobytes() != zero.support.tobytes()
 
 
 def test_zeros_are_the_start_named_zero():
-    array = hard_ridge_pursuit(noisy(targets=2), 5, 1e-2, init=np.zeros((40, 2)))
-    word = hard_ridge_pursuit(noisy(targets=2), 5, 1e-2)
-    assert array.coef.tobytes() == word.coef.tobytes()
+    array = hard_ridge_pursuit(
+        noisy(targets=2), n_nonzero_coefs=5, alpha=1e-2, init=np.zeros((2, 40))
+    )
+    word = hard_ridge_pursuit(noisy(targets=2), n_nonzero_coefs=5, alpha=1e-2)
+    assert array.scaled_coef.tobytes() == word.scaled_coef.tobytes()
 
 
 @pytest.mark.parametrize("targets", [1, 2])
 def test_a_start_at_the_fixed_point_stays_there(targets):
     problem = noisy(2, targets=targets)
-    first = hard_ridge_pursuit(problem, 5, 1e-2)
+    first = hard_ridge_pursuit(problem, n_nonzero_coefs=5, alpha=1e-2)
     assert first.reason is StopReason.FIXED_POINT
-    start = np.zeros((40, targets))
-    start[first.support] = first.coef
-    again = hard_ridge_pursuit(problem, 5, 1e-2, init=start)
+    again = hard_ridge_pursuit(problem, n_nonzero_coefs=5, alpha=1e-2, init=first.coef)
     assert again.n_iter == 1
     assert again.reason is StopReason.FIXED_POINT
     np.testing.assert_array_equal(again.support, first.support)
-    np.testing.assert_allclose(again.coef, first.coef, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(again.scaled_coef, first.scaled_coef, rtol=0, atol=1e-13)
 
 
 def test_a_start_on_unusable_features_counts_for_nothing():
@@ -484,9 +530,11 @@ def test_a_start_on_unusable_features_counts_for_nothing():
     A, y = rng.normal(size=(30, 6)), rng.normal(size=30)
     A[:, 2] = 1.0
     problem = StoredProblem.from_matrix(A, y)
-    result = hard_ridge_pursuit(problem, 2, 0.1, init=np.array([0, 0, 9.0, 0, 0, 0]))
-    expected = hard_ridge_pursuit(problem, 2, 0.1)
-    assert result.coef.tobytes() == expected.coef.tobytes()
+    result = hard_ridge_pursuit(
+        problem, n_nonzero_coefs=2, alpha=0.1, init=np.array([0, 0, 9.0, 0, 0, 0])
+    )
+    expected = hard_ridge_pursuit(problem, n_nonzero_coefs=2, alpha=0.1)
+    assert result.scaled_coef.tobytes() == expected.scaled_coef.tobytes()
 
 
 # --- Why it stopped ---
@@ -499,7 +547,7 @@ def test_the_best_round_is_returned_and_the_history_holds_all():
     assert result.best_round == 2
     assert np.any(np.diff(result.objective) > 0)
     best = min(rounds, key=lambda state: state.objective)
-    assert result.coef is best.coef
+    assert result.scaled_coef is best.scaled_coef
     assert result.support is best.support
     np.testing.assert_array_equal(
         result.relative_residual, [state.relative_residual for state in rounds]
@@ -517,8 +565,8 @@ def test_stop_in_a_circle():
     assert result.reason is StopReason.CYCLE
     # the round that would have come next repeats one that is not the last
     c = np.zeros((40, 1))
-    c[rounds[-1].support] = rounds[-1].coef
-    gradient, _ = noisy(4).gradient(rounds[-1].support, rounds[-1].coef)
+    c[rounds[-1].support] = rounds[-1].scaled_coef
+    gradient, _ = noisy(4).gradient(rounds[-1].support, rounds[-1].scaled_coef)
     following = largest_rows((1 - 1e-2) * c + gradient, 5).tobytes()
     assert following in [state.support.tobytes() for state in rounds[:-1]]
     assert following != rounds[-1].support.tobytes()
@@ -538,7 +586,9 @@ def test_stop_by_callback(answer):
         seen.append(state)
         return answer if state.n_iter == 2 else None
 
-    result = hard_ridge_pursuit(noisy(4), 5, 1e-2, step_size=1.0, callback=callback)
+    result = hard_ridge_pursuit(
+        noisy(4), n_nonzero_coefs=5, alpha=1e-2, step_size=1.0, callback=callback
+    )
     assert result.reason is StopReason.CALLBACK
     assert len(seen) == result.n_iter == 2
 
@@ -547,9 +597,11 @@ def test_stop_by_callback(answer):
 @pytest.mark.parametrize(("factor", "stops"), [(1 + 1e-9, True), (1 - 1e-9, False)])
 def test_stop_at_the_tolerance(targets, factor, stops):
     problem = noisy(4, targets=targets)
-    first = hard_ridge_pursuit(problem, 5, 1e-2, step_size=1.0, max_iter=1)
+    first = hard_ridge_pursuit(problem, n_nonzero_coefs=5, alpha=1e-2, step_size=1.0, max_iter=1)
     tol = factor * first.relative_residual[0]
-    result = hard_ridge_pursuit(problem, 5, 1e-2, step_size=1.0, tol=tol, max_iter=1)
+    result = hard_ridge_pursuit(
+        problem, n_nonzero_coefs=5, alpha=1e-2, step_size=1.0, tol=tol, max_iter=1
+    )
     assert result.reason is (StopReason.RESIDUAL if stops else StopReason.MAX_ITER)
 
 
@@ -562,22 +614,27 @@ def test_stop_at_the_noise_level_in_units_of_y(targets, size, factor, stops):
     y = size * rng.normal(size=(20, targets)) * 10.0 ** np.arange(targets)
     w = rng.uniform(1, 2, 20)
     problem = StoredProblem.from_matrix(A, y, w)
-    first = hard_ridge_pursuit(problem, 5, 1e-2, step_size=1.0, max_iter=1)
-    coef, intercept = problem.to_raw(first.support, first.coef)
+    first = hard_ridge_pursuit(problem, n_nonzero_coefs=5, alpha=1e-2, step_size=1.0, max_iter=1)
+    coef, intercept = problem.to_raw(first.support, first.scaled_coef)
     residual = (y - intercept - A[:, first.support] @ coef.T) / size
     # every target must be within the noise, so the worst one decides
     worst = size * np.sqrt(np.max(w @ residual**2 / w.sum()))
     result = hard_ridge_pursuit(
-        problem, 5, 1e-2, step_size=1.0, noise_level=factor * worst, max_iter=1
+        problem,
+        n_nonzero_coefs=5,
+        alpha=1e-2,
+        step_size=1.0,
+        noise_level=factor * worst,
+        max_iter=1,
     )
     assert result.reason is (StopReason.RESIDUAL if stops else StopReason.MAX_ITER)
 
 
 def test_a_zero_y_is_explained_at_once():
     problem = StoredProblem.from_matrix(np.random.default_rng(0).normal(size=(20, 9)), np.zeros(20))
-    result = hard_ridge_pursuit(problem, 3, 0.1)
+    result = hard_ridge_pursuit(problem, n_nonzero_coefs=3, alpha=0.1)
     assert result.reason is StopReason.RESIDUAL
-    np.testing.assert_array_equal(result.coef, np.zeros((3, 1)))
+    np.testing.assert_array_equal(result.scaled_coef, np.zeros((3, 1)))
     np.testing.assert_array_equal(result.relative_residual, [0.0])
 
 
@@ -587,7 +644,7 @@ def test_a_constant_y_leaves_nothing_to_explain(constant, rows):
     # what rounding leaves of y - ȳ is not a signal
     A = np.random.default_rng(0).normal(size=(rows, 9))
     problem = StoredProblem.from_matrix(A, np.full(rows, constant))
-    result = hard_ridge_pursuit(problem, 3, 0.1)
+    result = hard_ridge_pursuit(problem, n_nonzero_coefs=3, alpha=0.1)
     assert result.reason is StopReason.RESIDUAL
     np.testing.assert_allclose(result.relative_residual, [0.0], rtol=0, atol=1e-6)
 
@@ -595,7 +652,9 @@ def test_a_constant_y_leaves_nothing_to_explain(constant, rows):
 def test_a_constant_target_beside_another_leaves_nothing_to_explain():
     A, y, S, _ = planted("gaussian", 0)
     problem = StoredProblem.from_matrix(A, np.column_stack([y, np.full(len(y), 0.1)]))
-    result = hard_ridge_pursuit(problem, len(S), 1e-12, step_size="normalized")
+    result = hard_ridge_pursuit(
+        problem, n_nonzero_coefs=len(S), alpha=1e-12, step_size="normalized"
+    )
     np.testing.assert_array_equal(result.support, S)
     assert result.reason is StopReason.RESIDUAL
 
@@ -630,8 +689,8 @@ FINITE = " must be a finite number >= 0, e.g. "
         ],
         (
             {"n_nonzero_coefs": 41},
-            "n_nonzero_coefs=41 is larger than n_components=40; "
-            "pass n_nonzero_coefs=40 or less, or a larger n_components",
+            "n_nonzero_coefs=41 is larger than the number of columns, 40; "
+            "pass n_nonzero_coefs=40 or less",
         ),
         *[
             ({"alpha": bad}, f"alpha={bad!r}{FINITE}alpha=1e-3")
@@ -678,28 +737,30 @@ def test_impossible_settings_are_refused_with_what_to_type(settings, message):
         np.zeros(39),
         np.zeros((40, 2)),
         np.zeros((2, 20)),
-        np.zeros((1, 40)),
+        np.zeros((40, 1)),
         np.full(40, np.nan),
         np.full(40, np.inf),
         3.0,
         None,
     ],
-    ids=["short", "wide", "folded", "row", "nan", "inf", "number", "none"],
+    ids=["short", "wide", "folded", "column", "nan", "inf", "number", "none"],
 )
 def test_a_start_of_the_wrong_shape_is_refused(start):
-    expected = f"init has shape {np.shape(start)}; pass 'zero' or finite numbers of shape (40, 1)"
+    expected = (
+        f"init has shape {np.shape(start)}; pass 'zero' or finite coefficients of shape (40,)"
+    )
     with pytest.raises(ValueError, match=f"^{re.escape(expected)}$"):
-        hard_ridge_pursuit(noisy(), 5, 1e-2, init=start)
+        hard_ridge_pursuit(noisy(), n_nonzero_coefs=5, alpha=1e-2, init=start)
 
 
 def test_a_vector_does_not_start_several_targets():
-    with pytest.raises(ValueError, match=r"init has shape \(40,\); .* of shape \(40, 3\)"):
-        hard_ridge_pursuit(noisy(targets=3), 5, 1e-2, init=np.zeros(40))
+    with pytest.raises(ValueError, match=r"init has shape \(40,\); .* of shape \(3, 40\)"):
+        hard_ridge_pursuit(noisy(targets=3), n_nonzero_coefs=5, alpha=1e-2, init=np.zeros(40))
 
 
 def test_a_number_does_not_start_a_single_feature():
-    with pytest.raises(ValueError, match=r"init has shape \(\); .* of shape \(1, 1\)"):
-        hard_ridge_pursuit(noisy(features=1), 1, 1e-2, init=3.0)
+    with pytest.raises(ValueError, match=r"init has shape \(\); .* of shape \(1,\)"):
+        hard_ridge_pursuit(noisy(features=1), n_nonzero_coefs=1, alpha=1e-2, init=3.0)
 
 
 @pytest.mark.parametrize(
@@ -709,15 +770,15 @@ def test_a_number_does_not_start_a_single_feature():
 def test_a_start_of_the_wrong_type_is_refused(start, kind):
     expected = f"init has type {kind}; pass 'zero' or numbers of type float64"
     with pytest.raises(ValueError, match=f"^{expected}$"):
-        hard_ridge_pursuit(noisy(features=2), 1, 1e-2, init=start)
+        hard_ridge_pursuit(noisy(features=2), n_nonzero_coefs=1, alpha=1e-2, init=start)
 
 
 @pytest.mark.parametrize("kind", ["int64", "float32"])
 def test_a_start_of_other_numbers_is_taken(kind):
     start = np.arange(40) % 3
-    expected = hard_ridge_pursuit(noisy(), 5, 1e-2, init=start.astype(float))
-    result = hard_ridge_pursuit(noisy(), 5, 1e-2, init=start.astype(kind))
-    assert result.coef.tobytes() == expected.coef.tobytes()
+    expected = hard_ridge_pursuit(noisy(), n_nonzero_coefs=5, alpha=1e-2, init=start.astype(float))
+    result = hard_ridge_pursuit(noisy(), n_nonzero_coefs=5, alpha=1e-2, init=start.astype(kind))
+    assert result.scaled_coef.tobytes() == expected.scaled_coef.tobytes()
 
 
 # --- The s largest rows ---

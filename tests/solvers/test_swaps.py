@@ -84,8 +84,8 @@ def test_duplicates_and_no_ridge_weight_are_no_trouble():
 def test_swapped_is_never_above_graded(seed, alpha):
     A, y = instance(seed, rows=60, features=80)
     problem = StoredProblem.from_matrix(A, y)
-    graded = hard_ridge_pursuit(problem, 10, alpha, init="graded")
-    swapped = hard_ridge_pursuit(problem, 10, alpha, init="swapped")
+    graded = hard_ridge_pursuit(problem, n_nonzero_coefs=10, alpha=alpha, init="graded")
+    swapped = hard_ridge_pursuit(problem, n_nonzero_coefs=10, alpha=alpha, init="swapped")
     assert swapped.lowest <= graded.lowest
     expected = dense_objective(A, y, swapped.support, alpha)
     assert swapped.lowest == pytest.approx(expected, rel=1e-6, abs=1e-12)

@@ -224,11 +224,13 @@ def pursue(A, y, k, lam, init="zero", max_iter=25):
 
     def keep(state):
         c = np.zeros(A.shape[1], complex)
-        c[state.support] = state.coef[:, 0]
+        c[state.support] = state.scaled_coef[:, 0]
         found.append(c)
 
     options = {"step_size": "normalized", "tol": 0.0, "callback": keep}
-    hard_ridge_pursuit(problem, k, lam, init=init, max_iter=max_iter, **options)
+    hard_ridge_pursuit(
+        problem, n_nonzero_coefs=k, alpha=lam, init=init, max_iter=max_iter, **options
+    )
     return found
 
 

@@ -20,7 +20,8 @@ from harfe.model.expansion import Expansion
 from harfe.model.uncertainty import Posterior, Uncertainty
 from harfe.selection.recipe import Posed, Recipe
 from harfe.solvers.homes import COLUMN_SCALES
-from harfe.solvers.pursuit import INITS, Round, check_settings
+from harfe.solvers.pursuit import INITS, Round
+from harfe.solvers.settings import PursuitSettings
 
 
 class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
@@ -236,7 +237,7 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         def after_round(posed: Posed, state: Round) -> bool:
             return progress.end_round(
                 lambda: {
-                    "expansion_": posed.expansion(state.support, state.coef),
+                    "expansion_": posed.expansion(state.support, state.scaled_coef),
                     "_y_ndim": y.ndim,
                 }
             )
@@ -294,15 +295,19 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
                     "pass a whole number for a count"
                 )
             s = max(1, round(float(s) * int(N)))
-        check_settings(
+        PursuitSettings(
             n_nonzero_coefs=s,
-            n_components=int(N),
             alpha=self.alpha,
             step_size=self.step_size,
             max_iter=self.max_iter,
             tol=self.tol,
             noise_level=self.noise_level,
         )
+        if s > N:
+            raise ValueError(
+                f"n_nonzero_coefs={s} is larger than n_components={N}; "
+                f"pass n_nonzero_coefs={N} or less, or a larger n_components"
+            )
         check_scales(self)
         return int(N), int(s)
 

@@ -37,8 +37,8 @@ from harfe.selection.recipe import Recipe
 from harfe.selection.results import SearchOutcome, cell_params, params_of_choice, results_of
 from harfe.selection.rows import Data, Scoring, make_scoring
 from harfe.selection.search import Search
-from harfe.selection.sparse_models import KINDS, SparseSettings, check_memory
-from harfe.solvers.pursuit import check_settings
+from harfe.selection.sparse_models import KINDS, SparseSettings, pool_within
+from harfe.solvers.settings import PursuitSettings
 
 SELECTIONS = ("best", "one_se")
 LAWS = ("auto", "learned", "grid")
@@ -70,7 +70,8 @@ class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Features drawn, N. "auto" is 4000 from a learned law; in a grid ten times the sum of the
+        Features drawn, N. "auto" is 4000 from a learned law, fewer where `memory_budget` asks for
+        it; in a grid ten times the sum of the
         sample weights or the number of inputs, whichever is more, between 1000 and 10 000.
     law : {"auto", "learned", "grid"}, FeatureLaw or MixedLaw, default="auto"
         "learned" learns orders, variables and scales from the data. "grid" takes all variables
@@ -342,15 +343,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         N = pool_size(self.n_components, max(total_weight, self.n_features_in_))
         if learns and isinstance(self.n_components, str):
             N = _LEARNED_POOL
-        check_settings(
-            n_nonzero_coefs=1,
-            n_components=N,
-            alpha=0.0,
-            step_size="normalized",
-            max_iter=self.max_iter,
-            tol=self.tol,
-            noise_level=None,
-        )
+        PursuitSettings(n_nonzero_coefs=1, alpha=0.0, max_iter=self.max_iter, tol=self.tol)
         return Recipe(
             law=self._law(1, 1.0),
             seed=seed_of(self.random_state),
@@ -400,8 +393,9 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         self, recipe: Recipe, data: Data, folds: list[Fold], scoring: Scoring | None
     ) -> LawSearch:
         """Candidates for a learned law, and the sparse models to try under the winner."""
-        N = recipe.n_components
-        check_memory(len(data.X), N, recipe.memory_budget)
+        free = isinstance(self.n_components, str)
+        N = pool_within(recipe.memory_budget, len(data.X), recipe.n_components, free=free)
+        recipe = replace(recipe, n_components=N)
         self.sizes_ = np.array(candidate_sizes(self.n_nonzero_coefs, N, N))
         kinds: tuple[str, ...] = KINDS if self.refine else KINDS[:-1]
         if self.activation == "exp" or not self.fit_intercept:

@@ -22,8 +22,9 @@ from harfe.model.uncertainty import Posterior
 from harfe.solvers.homes import make_problem
 from harfe.solvers.path import Reduced, find_core, largest_system, working_numbers
 from harfe.solvers.problem import Problem
-from harfe.solvers.pursuit import PursuitResult, Round, StopReason, hard_ridge_pursuit
+from harfe.solvers.pursuit import PursuitResult, Round, StopReason, pursue
 from harfe.solvers.ridge import RestrictedRidge
+from harfe.solvers.settings import PursuitSettings
 
 
 @dataclass(frozen=True)
@@ -186,18 +187,20 @@ class Recipe:
     ) -> Fit:
         """Draw features and choose among them."""
         posed = self.pose(X, y, weights)
-        result = hard_ridge_pursuit(
+        result = pursue(
             posed.problem,
-            self.n_nonzero_coefs,
-            self.alpha,
-            step_size=self.step_size,
-            init=self._start(posed.problem),
-            max_iter=self.max_iter,
-            tol=self.tol,
-            noise_level=self.noise_level,
+            PursuitSettings(
+                n_nonzero_coefs=self.n_nonzero_coefs,
+                alpha=self.alpha,
+                step_size=self.step_size,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                noise_level=self.noise_level,
+            ),
+            init=self.init,
             callback=None if after_round is None else lambda state: after_round(posed, state),
         )
-        expansion = posed.expansion(result.support, result.coef)
+        expansion = posed.expansion(result.support, result.scaled_coef)
         return Fit(
             posed.pool,
             posed.bounds,
@@ -207,12 +210,6 @@ class Recipe:
             expansion,
             posed.units,
         )
-
-    def _start(self, problem: Problem) -> Any:
-        if isinstance(self.init, str):
-            return self.init
-        _, N, T = problem.shape
-        return problem.from_raw(np.arange(N), np.asarray(self.init).reshape(T, N))
 
 
 def recipe_of(estimator: Any, n_nonzero_coefs: int) -> Recipe:

@@ -27,6 +27,9 @@ KINDS = ("data", "matched", "refined")
 # Training starts from so many features at most: a step costs the square of their number.
 _MOST_REFINED = 200
 
+# A pool that memory makes smaller than this is no longer worth drawing from.
+_FEWEST_FEATURES = 500
+
 # A model of all rows may be so many times farther from its reference than the worst of the folds.
 _LARGEST_GAP = 2.0
 
@@ -40,17 +43,33 @@ class SparseSettings:
     alphas: tuple[float, ...]
 
 
-def check_memory(n_rows: int, n_components: int, memory_budget: float) -> None:
-    """Refuse what would not fit, before anything is taken."""
+def pool_within(memory_budget: float, n_rows: int, n_components: int, *, free: bool) -> int:
+    """Features to draw so that learning a law keeps to its budget.
+
+    Parameters
+    ----------
+    memory_budget : float
+        In bytes.
+    n_components : int
+        Features wanted.
+    free : bool
+        Whether fewer do; if not, or if too few would be left, a MemoryError says what to change.
+    """
     exact = min(n_rows, EXACT_ROWS)
-    # The covariance and its factor; the features at all points and what the screening takes of it.
-    needed = 8 * (3 * exact**2 + 2 * n_components * most_points(n_rows))
-    if needed > memory_budget:
-        raise MemoryError(
-            f"learning the law of the features takes {needed / 1e6:.0f} MB, and memory_budget is "
-            f"{memory_budget / 1e6:.0f} MB; raise it, lower n_components={n_components}, or pass "
-            "law='grid', which can work in blocks"
-        )
+    # The covariance and its factors; the features at all points, and what the screening takes.
+    fixed, per_feature = 8 * 3 * exact**2, 8 * 2 * most_points(n_rows)
+    fitting = int((memory_budget - fixed) // per_feature)
+    if fitting >= n_components:
+        return n_components
+    if free and fitting >= _FEWEST_FEATURES:
+        return fitting
+    needed = fixed + per_feature * n_components
+    smaller = f"pass n_components={fitting}" if fitting >= _FEWEST_FEATURES else "use fewer rows"
+    raise MemoryError(
+        f"learning the law of the features takes {needed / 1e6:.0f} MB, and memory_budget is "
+        f"{memory_budget / 1e6:.0f} MB; raise it, {smaller}, or pass law='grid', which works in "
+        "blocks"
+    )
 
 
 def sparse_paths(

@@ -51,12 +51,13 @@ class StoredProblem(Problem):
         column_scale: str = "rms",
     ) -> StoredProblem:
         """Problem of a given matrix (rows, N) instead of features and data."""
-        A = np.asarray(A)
-        y = np.asarray(y).reshape(len(A), -1)
+        A, y = np.asarray(A), np.asarray(y)
         weights = np.ones(len(A)) if weights is None else np.asarray(weights, dtype=float)
         self = cls.__new__(cls)
         dtype = np.result_type(A.dtype, np.float64)
-        Problem.__init__(self, y, weights, fit_intercept, A.shape[1], dtype)
+        columns = y.reshape(len(A), -1)
+        Problem.__init__(self, columns, weights, fit_intercept, A.shape[1], dtype)
+        self.y_is_vector = y.ndim == 1
         self._A = np.array(A.T, dtype=dtype, order="C")
         self._fill(lambda part: None, column_scale)
         return self

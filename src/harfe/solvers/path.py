@@ -16,12 +16,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from harfe._core.arguments import check_alpha, is_whole
 from harfe._core.threads import blocks, n_threads, one_blas_thread, run_blocks
+from harfe.solvers.matrix import as_problem
 from harfe.solvers.problem import ROW_BLOCK, Problem
 from harfe.solvers.ridge import RestrictedRidge, smallest_safe_shift, solve_shifted
+from harfe.solvers.solution import SparseSolution
 from harfe.solvers.threshold import largest_rows
 
 # Ridge weight with which all features are ranked down to the core. Measured: whatever the α of the
@@ -51,11 +53,9 @@ _ALPHA_BLOCK = 7
 
 
 @dataclass(frozen=True)
-class PathLevel:
-    """One sparsity level: the support, the ridge solution on it and its objective."""
+class PathLevel(SparseSolution):
+    """One sparsity level: the ridge solution on a support, and its objective."""
 
-    support: NDArray[np.intp]
-    coef: NDArray[Any]
     objective: float
 
 
@@ -68,6 +68,8 @@ class SparsityPath:
     alpha : float
         Ridge weight of every level.
     levels : tuple of PathLevel
+        Each with `support`, `objective`, and `coef` (N or targets × N numbers) and `intercept` for
+        the columns as given; ``A @ level.coef.T + level.intercept`` predicts y.
     """
 
     alpha: float
@@ -75,7 +77,7 @@ class SparsityPath:
 
     @property
     def sizes(self) -> NDArray[np.intp]:
-        """Number of kept features of every level, falling."""
+        """Number of kept features at every level, decreasing."""
         return np.array([len(level.support) for level in self.levels], dtype=np.intp)
 
     @property
@@ -85,38 +87,82 @@ class SparsityPath:
 
 
 def sparsity_path(
-    problem: Problem, alpha: float, *, n_nonzero_coefs: int | Sequence[int] = 1
+    A: ArrayLike | Problem,
+    y: ArrayLike | None = None,
+    *,
+    alpha: float,
+    n_nonzero_coefs: int | Sequence[int] = 1,
+    sample_weight: ArrayLike | None = None,
+    fit_intercept: bool = True,
+    column_scale: str = "rms",
 ) -> SparsityPath:
-    """Prune from the ridge solution on all features to few, with a ridge solution at every level.
+    """Minimise (1/M) Σ_k w_k |y_k - ȳ - (A c)_k|² + α‖c‖² approximately, for many sparsities.
+
+    Prunes from the ridge solution on all columns to a few, with a ridge solution at every level.
+    Here the columns of A are centred and scaled to unit root-mean-square, and M = Σ w; the
+    coefficients returned are for the columns as given.
 
     Parameters
     ----------
-    problem : Problem
-        A, y and the row weights, in any home.
+    A : array of shape (m, N), or problem
+        Real or complex; or what :func:`sparse_ridge_problem` made of A, y and the three arguments
+        that describe them, which are then left out here.
+    y : array of shape (m,) or (m, targets)
+        Real or complex. Several targets share the supports; each is divided by its deviation.
     alpha : float
-        Ridge weight, >= 0. Where rounding would decide the solution, the smallest weight for
-        which it does not.
+        Ridge weight of the scaled problem, >= 0. Where rounding would decide the solution, it is
+        raised to the smallest weight for which it does not.
     n_nonzero_coefs : int or sequence of int, default=1
-        Sizes that the path must visit; it ends at the smallest. Between them it visits further
-        ones, each keeping three quarters (half while there are many) of the features before.
+        Sizes that the path must visit; it ends at the smallest. Between them it visits others, each
+        keeping three quarters (half while there are many) of the columns before.
+    sample_weight : array of shape (m,), default=None
+        How often each row counts, w: weight 2 is the row twice, weight 0 is no row.
+    fit_intercept : bool, default=True
+        Centre the columns and y.
+    column_scale : {"rms", "none"}, default="rms"
+        Scale the columns to unit root-mean-square, or leave them.
 
     Returns
     -------
     SparsityPath
+
+    See Also
+    --------
+    hard_ridge_pursuit : Algorithm 1 for one sparsity; ``init="graded"`` continues from a path.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from harfe import sparsity_path
+    >>> A = np.random.default_rng(0).normal(size=(50, 200))
+    >>> y = 3 * A[:, 7] - A[:, 60] + 2 * A[:, 150] + 1
+    >>> path = sparsity_path(A, y, alpha=1e-6, n_nonzero_coefs=[3, 1])
+    >>> for level in path.levels[-3:]:
+    ...     print(level.support, round(level.objective, 3))
+    [  7  60 150] 0.0
+    [  7 150] 0.745
+    [7] 5.566
     """
     check_alpha(alpha)
+    problem = as_problem(
+        A, y, sample_weight=sample_weight, fit_intercept=fit_intercept, column_scale=column_scale
+    )
     sizes: list[Any] = list(np.atleast_1d(np.asarray(n_nonzero_coefs, dtype=object)))
     if not sizes or not all(is_whole(s) and 1 <= s <= problem.shape[1] for s in sizes):
         raise ValueError(
-            f"n_nonzero_coefs={n_nonzero_coefs!r} must be whole numbers from 1 to "
-            f"n_components={problem.shape[1]}, e.g. n_nonzero_coefs=[10, 50]"
+            f"n_nonzero_coefs={n_nonzero_coefs!r} must be whole numbers from 1 to the number of "
+            f"columns, {problem.shape[1]}, e.g. n_nonzero_coefs=[{problem.shape[1]}, 1]"
         )
     with one_blas_thread():
         levels = [
-            PathLevel(S, c, float(np.sum(problem.rss(S, c)) + alpha * np.sum(np.abs(c) ** 2)))
+            PathLevel.of(problem, S, c, objective=_objective(problem, S, c, alpha))
             for S, c in _levels(problem, alpha, sizes)
         ]
     return SparsityPath(alpha, tuple(levels))
+
+
+def _objective(problem: Problem, S: NDArray[np.intp], c: NDArray[Any], alpha: float) -> float:
+    return float(np.sum(problem.rss(S, c)) + alpha * np.sum(np.abs(c) ** 2))
 
 
 def largest_system(n_rows: int, n_features: int, s: int) -> int:

@@ -101,6 +101,9 @@ class Problem(ABC):
     offers_kernel = True
     feature_block = 128
 
+    # Whether y came as a vector; then solutions for the columns as given have no axis of targets.
+    y_is_vector = False
+
     def __init__(
         self,
         y: NDArray[Any],

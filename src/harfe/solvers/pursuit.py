@@ -2,26 +2,28 @@
 
     minimise over c   (1/M) Σ_k w_k |y_k - (A c)_k|² + α‖c‖²   such that ‖c‖₀ <= s
 
-with A, y, w and M as `harfe.solvers.problem` defines them. In the paper's letters α is λ on
-columns of unit root-mean-square. The pursuit knows a problem and nothing of rows, features or
+with A, y, w and M as `harfe.solvers.problem` defines them. In the paper's notation α is λ for
+columns of unit root-mean-square. The pursuit sees only a problem: no rows, no features, no
 scikit-learn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from harfe._core.arguments import check_alpha, check_count, is_number
 from harfe._core.threads import one_blas_thread
+from harfe.solvers.matrix import as_problem
 from harfe.solvers.path import find_core
 from harfe.solvers.problem import Problem
 from harfe.solvers.ridge import RestrictedRidge
+from harfe.solvers.settings import PursuitSettings
+from harfe.solvers.solution import SparseSolution
 from harfe.solvers.swaps import exchange
 from harfe.solvers.threshold import largest_rows
 
@@ -34,48 +36,59 @@ _PAPER_STEP = 0.1
 class StopReason(Enum):
     """Why the pursuit ended; the value is advice."""
 
-    RESIDUAL = "The residual reached the tolerance: nothing is left to explain. Fewer terms may do."
-    FIXED_POINT = "The support no longer changes. Another step_size or random_state may end lower."
-    CYCLE = "The supports go round in a circle; the best of them is returned."
-    MAX_ITER = (
-        "The support still changed after max_iter rounds; the best round is returned. "
-        "Raise max_iter to go on."
+    RESIDUAL = (
+        "The residual reached the tolerance: nothing is left to explain. Fewer features may do."
     )
-    CALLBACK = "A callback asked to stop."
-    MATCHED = "The terms match the reference of a learned law; no pursuit was run."
+    FIXED_POINT = "The support no longer changes. Another step_size or random_state may end lower."
+    CYCLE = "The supports repeat in a cycle; the best of them is returned."
+    MAX_ITER = (
+        "The support was still changing after max_iter rounds; the best round is returned. "
+        "Raise max_iter to continue."
+    )
+    CALLBACK = "A callback stopped the pursuit."
+    MATCHED = "The features match the reference of a learned law; no pursuit was run."
 
 
 @dataclass(frozen=True)
 class Round:
-    """State after one round, as a callback sees it."""
+    """State after one round, as a callback sees it; `scaled_coef` is of the scaled problem."""
 
     n_iter: int
     support: NDArray[np.intp]
-    coef: NDArray[Any]
+    scaled_coef: NDArray[Any]
     objective: float
     relative_residual: float
 
 
 @dataclass(frozen=True)
-class PursuitResult:
-    """The round with the lowest objective, and how it went.
+class PursuitResult(SparseSolution):
+    """The round with the lowest objective, and the history of all rounds.
+
+    ``A @ coef.T + intercept`` predicts y; `coef` and `intercept` are for the columns as given.
 
     Attributes
     ----------
     support : int array of shape (s,)
-        Sorted. Shorter than s only if fewer features are usable.
-    coef : array of shape (s, targets)
-        Coefficients of the scaled problem on the support.
-    objective, relative_residual : float arrays, one entry a round
+        Sorted. Shorter than s only if fewer columns are usable, i.e. not constant.
+    coef : array of shape (N,), or (targets, N) if y is a matrix
+        Coefficients of the columns as given; zero except on the support.
+    coef_on_support : array of shape (s,), or (targets, s)
+        The same without the zeros.
+    intercept : number, or array of shape (targets,)
+        0 if none is fitted.
+    scaled_coef : array of shape (s, targets)
+        Coefficients on the support of the scaled problem, which the objective is stated for.
+    n_columns : int
+        Number of columns, N.
+    objective, relative_residual : float arrays, one entry per round
         Value of the objective and ‖A c - y‖/‖y‖. Several targets, each in units of its deviation,
         are summed.
     best_round : int
-        Which entry belongs to `coef`, counted from 0.
+        Which entry belongs to the coefficients, counted from 0.
     reason : StopReason
+        Why the pursuit ended; its value is advice.
     """
 
-    support: NDArray[np.intp]
-    coef: NDArray[Any]
     objective: NDArray[np.float64]
     relative_residual: NDArray[np.float64]
     best_round: int
@@ -88,145 +101,157 @@ class PursuitResult:
 
     @property
     def lowest(self) -> float:
-        """Objective at `coef`."""
+        """Objective of the returned round."""
         return float(self.objective[self.best_round])
 
 
-def check_settings(
-    *,
-    n_nonzero_coefs: Any,
-    n_components: int,
-    alpha: Any,
-    step_size: Any,
-    max_iter: Any,
-    tol: Any,
-    noise_level: Any,
-) -> None:
-    """Refuse impossible settings, naming argument, value and what to type instead."""
-    s, N = n_nonzero_coefs, n_components
-    check_count("n_nonzero_coefs", s, 50)
-    if s > N:
-        raise ValueError(
-            f"n_nonzero_coefs={s} is larger than n_components={N}; "
-            f"pass n_nonzero_coefs={N} or less, or a larger n_components"
-        )
-    check_alpha(alpha)
-    named = isinstance(step_size, str) and step_size == "normalized"
-    if not named and not (is_number(step_size) and 0 < step_size < np.inf):
-        raise ValueError(
-            f"step_size={step_size!r} must be 'normalized' or a positive number, e.g. step_size=0.1"
-        )
-    check_count("max_iter", max_iter, 50)
-    if not is_number(tol) or not 0 <= tol < np.inf:
-        raise ValueError(f"tol={tol!r} must be a finite number >= 0, e.g. tol=1e-6")
-    if noise_level is not None and not (is_number(noise_level) and 0 <= noise_level < np.inf):
-        raise ValueError(
-            f"noise_level={noise_level!r} must be None or a finite number >= 0, in units of y"
-        )
-
-
 def hard_ridge_pursuit(
-    problem: Problem,
+    A: ArrayLike | Problem,
+    y: ArrayLike | None = None,
+    *,
     n_nonzero_coefs: int,
     alpha: float,
-    *,
+    sample_weight: ArrayLike | None = None,
+    fit_intercept: bool = True,
+    column_scale: str = "rms",
+    init: str | ArrayLike = "zero",
     step_size: float | str = 0.1,
-    init: str | NDArray[Any] = "zero",
     max_iter: int = 50,
     tol: float = 1e-6,
     noise_level: float | None = None,
     callback: Callable[[Round], bool | None] | None = None,
 ) -> PursuitResult:
-    """Minimise (1/M)‖y - A c‖² + α‖c‖² over c with at most s non-zeros, by Algorithm 1.
+    """Minimise (1/M) Σ_k w_k |y_k - ȳ - (A c)_k|² + α‖c‖² over c with at most s non-zeros.
 
-    With the defaults it is the paper's algorithm, step for step. Always returns the round with the
-    lowest objective.
+    By Algorithm 1 of the paper, hard-thresholding pursuit on the ridge problem. Here the columns of
+    A are centred and scaled to unit root-mean-square, and M = Σ w; the coefficients returned are
+    for the columns as given. ``fit_intercept=False`` centres nothing, as in the paper;
+    the other defaults are the paper's. Always returns the round with the lowest objective.
 
     Parameters
     ----------
-    problem : Problem
-        A, y and the row weights, in any home.
+    A : array of shape (m, N), or problem
+        Real or complex; or what :func:`sparse_ridge_problem` made of A, y and the three arguments
+        that describe them, which are then left out here.
+    y : array of shape (m,) or (m, targets)
+        Real or complex. Several targets share the support; each is divided by its deviation.
     n_nonzero_coefs : int
-        s. Exactly s features are kept, the largest in magnitude, ties to the lower index; of
-        several targets the ℓ2 norm of a feature's coefficients counts.
+        s. Exactly s columns are kept, those with the largest coefficients in magnitude, ties to the
+        lower index; with several targets the ℓ2 norm of a column's coefficients decides.
     alpha : float
-        Ridge weight, >= 0; 0 gives least squares of minimum norm on the support.
-    step_size : float or "normalized"
+        Ridge weight of the scaled problem, >= 0; 0 gives least squares of minimum norm on the
+        support.
+    sample_weight : array of shape (m,), default=None
+        How often each row counts, w: weight 2 is the row twice, weight 0 is no row.
+    fit_intercept : bool, default=True
+        Centre the columns and y; the paper does not.
+    column_scale : {"rms", "none"}, default="rms"
+        Scale the columns to unit root-mean-square, or leave them; "none" with ``alpha=λ`` and
+        ``step_size=m*μ`` is the paper's literal form.
+    init : "zero", "graded", "swapped" or array of shape (N,) or (targets, N), default="zero"
+        Start c⁰; an array holds coefficients of the columns as given. "graded" prunes from the
+        ridge solution on all columns to s (:func:`sparsity_path`), continues from there with the
+        normalised step, also runs the zero start, with `step_size` and with the paper's 0.1, and
+        returns the best: never above Algorithm 1, often far below. "swapped" then exchanges single
+        columns while that lowers the objective, and continues from there: lower still, but with
+        noise in y it may predict worse.
+    step_size : float or "normalized", default=0.1
         μ of the gradient step; "normalized" is 1/(1+α), the unit step on the stacked matrix B of
         Theorem 3.1, whose columns then have unit norm.
-    init : "zero", "graded", "swapped" or array of shape (N,) or (N, targets)
-        Start c⁰, in the scale of the problem. "graded" prunes from the ridge solution on all
-        features to s (:func:`sparsity_path`), goes on from there with the normalised step, runs
-        the zero start too, with `step_size` and with the paper's 0.1, and returns the best: never
-        above Algorithm 1, often far below. "swapped" then exchanges single features while that
-        lowers the objective, and goes on from there: lower still, but with noise in y it may
-        predict worse.
-    max_iter : int
+    max_iter : int, default=50
         Largest number of rounds.
-    tol : float
+    tol : float, default=1e-6
         Stop once ‖A c - y‖ <= tol·‖y‖, y centred if an intercept is fitted.
-    noise_level : float, optional
+    noise_level : float, default=None
         Also stop once ‖A c - y‖₂ <= noise_level·√M for every target, in units of y.
-    callback : callable, optional
+    callback : callable, default=None
         Called with a `Round` after each round; a true answer stops the pursuit.
 
     Returns
     -------
     PursuitResult
+
+    See Also
+    --------
+    sparsity_path : Solutions of every sparsity, from all columns down to a few.
+    HARFERegressor : Random features of the inputs as columns, with the scikit-learn API.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from harfe import hard_ridge_pursuit
+    >>> A = np.random.default_rng(0).normal(size=(50, 200))
+    >>> y = 3 * A[:, 7] - A[:, 60] + 2 * A[:, 150] + 1
+    >>> result = hard_ridge_pursuit(A, y, n_nonzero_coefs=3, alpha=1e-6)
+    >>> result.support
+    array([  7,  60, 150])
+    >>> print(result.coef[result.support].round(3), result.intercept.round(3))
+    [ 3. -1.  2.] 1.0
     """
-    _, N, _ = problem.shape
-    check_settings(
-        n_nonzero_coefs=n_nonzero_coefs,
-        n_components=N,
-        alpha=alpha,
-        step_size=step_size,
-        max_iter=max_iter,
-        tol=tol,
-        noise_level=noise_level,
+    settings = PursuitSettings(n_nonzero_coefs, alpha, step_size, max_iter, tol, noise_level)
+    problem = as_problem(
+        A, y, sample_weight=sample_weight, fit_intercept=fit_intercept, column_scale=column_scale
     )
-    mu = 1 / (1 + alpha) if isinstance(step_size, str) else float(step_size)
-    s = min(n_nonzero_coefs, int(problem.usable.sum()))
+    return pursue(problem, settings, init=init, callback=callback)
+
+
+def pursue(
+    problem: Problem,
+    settings: PursuitSettings,
+    *,
+    init: str | ArrayLike = "zero",
+    callback: Callable[[Round], bool | None] | None = None,
+) -> PursuitResult:
+    """Run :func:`hard_ridge_pursuit` on a problem in any home, with settings as one value."""
+    N, s = problem.shape[1], settings.n_nonzero_coefs
+    if s > N:
+        raise ValueError(
+            f"n_nonzero_coefs={s} is larger than the number of columns, {N}; "
+            f"pass n_nonzero_coefs={N} or less"
+        )
     start = _start(problem, init)
     with one_blas_thread():
         if not isinstance(init, str) or init == "zero":
-            return _pursue(problem, s, alpha, mu, start, max_iter, tol, noise_level, callback)
-        core = find_core(problem, s)
-        *_, pruned = core.prune(alpha, [s])
-        best = _pursue(
-            problem, s, alpha, 1 / (1 + alpha), pruned, max_iter, tol, noise_level, callback, True
-        )
+            return _run(problem, settings, start, callback)
+        normalised = replace(settings, step_size="normalized")
+        core = find_core(problem, min(s, int(problem.usable.sum())))
+        *_, (S, c) = core.prune(settings.alpha, [s])
+        best = _run(problem, normalised, _Start(S, c, is_first_support=True), callback)
         stopped = best.reason is StopReason.CALLBACK
-        for step in dict.fromkeys((mu, _PAPER_STEP)):
+        for step in dict.fromkeys((settings.mu, _PAPER_STEP)):
             if stopped:
                 break
-            plain = _pursue(problem, s, alpha, step, start, max_iter, tol, noise_level, callback)
+            plain = _run(problem, replace(settings, step_size=step), start, callback)
             stopped = plain.reason is StopReason.CALLBACK
             best = plain if plain.lowest < best.lowest else best
         if init == "graded" or stopped:
             return best
-        S = exchange(problem, best.support, core.support, alpha)
+        S = exchange(problem, best.support, core.support, settings.alpha)
         if np.array_equal(S, best.support):
             return best
-        swapped = (S, np.zeros((len(S), problem.shape[2]), problem.dtype))
-        last = _pursue(
-            problem, s, alpha, 1 / (1 + alpha), swapped, max_iter, tol, noise_level, callback, True
-        )
+        zeros = np.zeros((len(S), problem.shape[2]), problem.dtype)
+        last = _run(problem, normalised, _Start(S, zeros, is_first_support=True), callback)
         return last if last.lowest < best.lowest else best
 
 
-def _pursue(
+@dataclass(frozen=True)
+class _Start:
+    """Coefficients c⁰ on a support, which may also be taken as the support of the first round."""
+
+    support: NDArray[np.intp]
+    coef: NDArray[Any]
+    is_first_support: bool = False
+
+
+def _run(
     problem: Problem,
-    s: int,
-    alpha: float,
-    mu: float,
-    start: tuple[NDArray[np.intp], NDArray[Any]],
-    max_iter: int,
-    tol: float,
-    noise_level: float | None,
+    settings: PursuitSettings,
+    start: _Start,
     callback: Callable[[Round], bool | None] | None,
-    keep_start: bool = False,
 ) -> PursuitResult:
-    """Run the loop; `keep_start` takes the support of the start for that of the first round."""
+    """Run the loop of Algorithm 1."""
+    s = min(settings.n_nonzero_coefs, int(problem.usable.sum()))
+    alpha, mu, noise_level = settings.alpha, settings.mu, settings.noise_level
     ridge = RestrictedRidge(problem, alpha)
     null = np.sum(problem.power)
     objectives: list[float] = []
@@ -234,14 +259,14 @@ def _pursue(
     seen: dict[bytes, int] = {}
     best = None
 
-    # Algorithm 1, its lines numbered as they stand below its initialization:
+    # Algorithm 1; lines are numbered as in the paper, below its initialization:
     # start with an s-sparse c⁰, n = 0
-    S, c = start
+    S, c = start.support, start.coef
     n = 0
-    if not keep_start:
+    if not start.is_first_support:
         gradient, _ = problem.gradient(S, c)
     while True:
-        if n > 0 or not keep_start:
+        if n > 0 or not start.is_first_support:
             # 1. c̃ⁿ⁺¹ <- (1 - μα) cⁿ + μ A*(y - A cⁿ)/M
             stepped = mu * gradient
             stepped[S] += (1 - mu * alpha) * c
@@ -266,29 +291,26 @@ def _pursue(
             reason = StopReason.CALLBACK
             break
         noise = float(np.max(np.sqrt(rss) * problem.targets.unit))
-        if residuals[-1] <= tol or (noise_level is not None and noise <= noise_level):
+        if residuals[-1] <= settings.tol or (noise_level is not None and noise <= noise_level):
             reason = StopReason.RESIDUAL
             break
-        if n == max_iter:
+        if n == settings.max_iter:
             reason = StopReason.MAX_ITER
             break
     assert best is not None
-    return PursuitResult(
+    return PursuitResult.of(
+        problem,
         best.support,
-        best.coef,
-        np.array(objectives),
-        np.array(residuals),
-        best.n_iter - 1,
-        reason,
+        best.scaled_coef,
+        objective=np.array(objectives),
+        relative_residual=np.array(residuals),
+        best_round=best.n_iter - 1,
+        reason=reason,
     )
 
 
-def _nothing(problem: Problem) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    return np.empty(0, dtype=np.intp), np.empty((0, problem.shape[2]), problem.dtype)
-
-
-def _start(problem: Problem, init: str | NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Start as (support, coefficients on it)."""
+def _start(problem: Problem, init: str | ArrayLike) -> _Start:
+    """The start for what the user passed as `init`."""
     _, N, T = problem.shape
     if isinstance(init, str):
         if init not in INITS:
@@ -296,15 +318,18 @@ def _start(problem: Problem, init: str | NDArray[Any]) -> tuple[NDArray[np.intp]
                 f"init={init!r} is not known; pass 'zero', 'graded', 'swapped' or an array of {N} "
                 "coefficients"
             )
-        return _nothing(problem)
-    c = np.asarray(init)
+        return _Start(np.empty(0, dtype=np.intp), np.empty((0, T), problem.dtype))
+    coef = np.asarray(init)
     kinds = "iufc" if problem.dtype.kind == "c" else "iuf"
-    if c.dtype.kind not in kinds and c.size == N * T:
-        raise ValueError(f"init has type {c.dtype}; pass 'zero' or numbers of type {problem.dtype}")
-    if c.shape not in ((N,), (N, T)) or c.size != N * T or not np.all(np.isfinite(c)):
+    if coef.dtype.kind not in kinds and coef.size == N * T:
         raise ValueError(
-            f"init has shape {c.shape}; pass 'zero' or finite numbers of shape ({N}, {T})"
+            f"init has type {coef.dtype}; pass 'zero' or numbers of type {problem.dtype}"
         )
-    c = c.reshape(N, T)
+    if coef.shape not in ((N,), (T, N)) or coef.size != N * T or not np.all(np.isfinite(coef)):
+        shape = f"({N},)" if T == 1 else f"({T}, {N})"
+        raise ValueError(
+            f"init has shape {coef.shape}; pass 'zero' or finite coefficients of shape {shape}"
+        )
+    c = problem.from_raw(np.arange(N), coef.reshape(T, N))
     S = np.flatnonzero(np.any(c != 0, axis=1) & problem.usable)
-    return S, c[S].astype(problem.dtype)
+    return _Start(S, c[S].astype(problem.dtype))

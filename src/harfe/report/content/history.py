@@ -161,10 +161,10 @@ def _pruned(model: Any, rows: ReportRows, holdout: ReportRows | None) -> dict[st
         fit_intercept=recipe.fit_intercept,
         column_scale=recipe.column_scale,
     )
-    path = sparsity_path(posed.problem, recipe.alpha)
+    path = sparsity_path(posed.problem, alpha=recipe.alpha)
     sizes, values = [], []
     for level in reversed(path.levels):
-        function = posed.expansion(level.support, level.coef)
+        function = posed.expansion(level.support, level.scaled_coef)
         gap = judged.y - function.predict(judged.X)[:, 0]
         sizes.append(len(level.support))
         values.append(float(np.sqrt(judged.share @ gap**2)))
