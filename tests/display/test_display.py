@@ -19,8 +19,8 @@ from matplotlib.colors import to_hex
 from harfe import HARFERegressor, HARFERegressorCV, display
 from harfe.datasets import load_real, make_function
 from harfe.display._drawing import BLUE, joined, percent, shorten
-from harfe.display._seen import SeenInput
 from harfe.explain.anova import anova
+from harfe.explain.inputs.seen import SeenInput
 from harfe.explain.inputs.summary import KeptInputs
 from harfe.metrics import mean_squared_error
 
