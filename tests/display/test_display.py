@@ -19,10 +19,11 @@ from matplotlib.colors import to_hex
 from harfe import HARFERegressor, HARFERegressorCV, display
 from harfe.datasets import load_real, make_function
 from harfe.display._drawing import BLUE, joined, percent, shorten
-from harfe.display._seen import SeenInput
 from harfe.explain.anova import anova
+from harfe.explain.inputs.seen import SeenInput
 from harfe.explain.inputs.summary import KeptInputs
 from harfe.metrics import mean_squared_error
+from harfe.selection.results import ErrorPaths
 
 ROOT = Path(__file__).resolve().parents[2]
 LONG = (
@@ -495,10 +496,11 @@ def test_the_density_below_a_curve_has_the_shares_of_the_rows(model, data):
     X, _ = data
     drawn = display.ComponentDisplay.from_estimator(model, "x4")
     (seen,) = drawn.inputs
-    counted, _ = np.histogram(X["x4"], seen.edges)
+    edges, shares = seen.density()
+    counted, _ = np.histogram(X["x4"], edges)
     # 33 quantiles know the distribution to a few rows of 200.
-    assert seen.shares.sum() == pytest.approx(1)
-    np.testing.assert_allclose(np.cumsum(seen.shares), np.cumsum(counted) / 200, atol=0.04)
+    assert shares.sum() == pytest.approx(1)
+    np.testing.assert_allclose(np.cumsum(shares), np.cumsum(counted) / 200, atol=0.04)
 
 
 def test_a_factor_is_drawn_at_its_values():
@@ -522,10 +524,10 @@ def test_tails_far_beyond_the_bulk_are_left_out():
     X = np.linspace(-1, 1, 500)[:, None]
     X[-1] = 1000.0
     model = HARFERegressor(100, 5, input_clip=None, random_state=0).fit(X, np.sin(X[:, 0]))
-    (seen,) = display.ComponentDisplay.from_estimator(model, 0).inputs
+    (grid,) = display.ComponentDisplay.from_estimator(model, 0).grids
     inner_low, inner_high = model.inputs_.quantiles[[1, -2], 0]
-    assert seen.values[0] == -1
-    assert seen.values[-1] == pytest.approx(inner_high + (inner_high - inner_low) / 2)
+    assert grid[0] == -1
+    assert grid[-1] == pytest.approx(inner_high + (inner_high - inner_low) / 2)
     clipped = HARFERegressor(100, 5, random_state=0).fit(X, np.sin(X[:, 0]))
     assert np.isfinite(clipped.expansion_.bounds.upper[0])
     (seen,) = display.ComponentDisplay.from_estimator(clipped, 0).inputs
@@ -536,9 +538,9 @@ def test_a_spike_of_equal_values_stays_in_its_bin(model):
     X = np.zeros((320, 10))
     X[:160, 0] = np.linspace(0.5, 1.0, 160)
     kept = KeptInputs.of(model.expansion_, X)
-    seen = SeenInput.of("x1", kept, None, 0, 50)
-    assert seen.shares[0] == pytest.approx(0.5, abs=1 / 32)
-    assert seen.shares.sum() == pytest.approx(1)
+    _, shares = SeenInput.of(model.expansion_, kept, 0).density()
+    assert shares[0] == pytest.approx(0.5, abs=1 / 32)
+    assert shares.sum() == pytest.approx(1)
 
 
 def test_the_grid_shows_the_leading_components_to_one_scale(model):
@@ -699,7 +701,7 @@ def test_the_path_of_a_learned_law_has_the_errors_of_the_folds(selected):
     assert set(drawn.lines_) <= set(selected.pools_)
     for row in drawn.table().rows():
         p = selected.pools_.index(row["pool"])
-        i = selected.sizes_.tolist().index(row["n_terms"])
+        i = selected.sizes_.tolist().index(row["n_features"])
         folds = path[p, i]
         cells = [cell for cell in folds if np.isfinite(cell).any()]
         best = min(cells, key=np.nanmean)
@@ -712,37 +714,39 @@ def test_the_path_of_a_learned_law_has_the_errors_of_the_folds(selected):
     assert chosen["pool"] == selected.fit_
     assert chosen["mse"] == pytest.approx(-selected.best_score_, rel=1e-9)
     line = drawn.lines_[selected.fit_]
-    mean = drawn.mean[selected.pools_.index(selected.fit_)]
+    mean = drawn.paths.mean[selected.pools_.index(selected.fit_)]
     np.testing.assert_array_equal(line.get_ydata(), mean[np.isfinite(mean)])
     assert_drawn(drawn.figure_)
 
 
 def test_the_path_of_a_grid_shows_the_chosen_pool_and_its_rivals(grid):
     drawn = display.SparsityPathDisplay.from_estimator(grid).plot(most=2)
-    winner, size = drawn.chosen
+    paths = drawn.paths
+    winner, size = paths.chosen
     assert grid.pools_[winner] == (grid.order_, grid.scale_)
     assert grid.sizes_[size] == grid.n_nonzero_coefs_
-    assert drawn.mean[winner, size] == pytest.approx(-grid.best_score_, rel=1e-9)
+    assert paths.mean[winner, size] == pytest.approx(-grid.best_score_, rel=1e-9)
     assert len(drawn.lines_) == 2
     assert next(iter(drawn.lines_)) == f"order {grid.order_}, scale {grid.scale_:.3g}"
     corners = drawn.band_.get_paths()[0].vertices
-    mean, error = drawn.mean[winner], drawn.standard_error[winner]
+    mean, error = paths.mean[winner], paths.standard_error[winner]
     for x, low, high in zip(grid.sizes_, mean - error, mean + error, strict=True):
         heights = corners[corners[:, 0] == x, 1]
         assert (heights.min(), heights.max()) == (pytest.approx(low), pytest.approx(high))
     assert any("4 more pools" in text for text in texts(drawn.ax_))
     labels = [text.get_text() for text in drawn.ax_.get_legend().get_texts()]
-    assert f"chosen: {grid.n_nonzero_coefs_} terms" in labels
+    assert f"chosen: {grid.n_nonzero_coefs_} features" in labels
 
 
 def test_a_path_by_hand():
     errors = np.full((1, 2, 2), np.nan)
     errors[0, :, 0] = [3.0, 1.0]
-    drawn = display.SparsityPathDisplay([2, 8], ["only"], errors, (0, 1), 9).plot()
-    assert drawn.mean.tolist() == [[3.0, 1.0]]
+    paths = ErrorPaths(np.array([2, 8]), ("only",), errors, (0, 1))
+    drawn = display.SparsityPathDisplay(paths, 9).plot()
+    assert paths.mean.tolist() == [[3.0, 1.0]]
     assert drawn.band_ is None
     labels = [text.get_text() for text in drawn.ax_.get_legend().get_texts()]
-    assert labels == ["only", "chosen: 8 terms", "fitted: 9"]
+    assert labels == ["only", "chosen: 8 features", "fitted: 9"]
 
 
 def test_a_single_fit_has_no_path(model):

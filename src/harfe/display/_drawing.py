@@ -166,6 +166,29 @@ def legend_above(ax: Any, handles: Sequence[Any]) -> None:
     )
 
 
+def colour_bar(artist: Any, ax: Any, label: str, shrink: float = 1.0) -> None:
+    """Put the scale of an artist's colours beside its axes."""
+    bar = ax.figure.colorbar(artist, ax=ax, shrink=shrink, pad=0.02)
+    bar.set_label(label, fontsize="small")
+    bar.ax.tick_params(labelsize="small")
+    bar.outline.set_visible(False)
+
+
+def draw_ring(ax: Any, x: float, y: float, label: str, size: float) -> None:
+    """Mark the point that was chosen, of those on a line."""
+    ax.plot(
+        x,
+        y,
+        marker="o",
+        markersize=size,
+        markerfacecolor="none",
+        markeredgecolor=INK,
+        linestyle="none",
+        clip_on=False,
+        label=label,
+    )
+
+
 def write_note(ax: Any, note: str) -> None:
     """Small print below the label of the x axis."""
     if not note:

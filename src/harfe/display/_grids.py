@@ -1,15 +1,30 @@
-"""Which component of a fitted model a user means, and the function that it is."""
+"""Which component of a fitted model is meant, and the grid that it is drawn on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from harfe._core.arguments import is_whole
 from harfe.display._drawing import nearest
 from harfe.explain.anova import Anova, anova
+from harfe.explain.inputs.seen import SeenInput
 from harfe.explain.overall import Explanation, resolve_law
 from harfe.model.terms import IndexSet, name_of
+
+# Points along an axis of a curve and of a map.
+_CURVE, _MAP = 200, 60
+
+
+def drawn_grids(inputs: Sequence[SeenInput]) -> list[NDArray[np.float64]]:
+    """Where a component is drawn: evenly over the bulk, or at all values of an input of few."""
+    number = _CURVE if len(inputs) == 1 else _MAP
+    return [
+        np.linspace(*seen.bulk, number) if seen.values is None else seen.values for seen in inputs
+    ]
 
 
 def model_anova(model: Any, law: Any, target: int) -> Anova:

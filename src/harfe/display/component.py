@@ -1,4 +1,4 @@
-"""One purified component of a fitted function: a curve, or a map."""
+"""Purified components of a fitted function: a curve, a map, or several side by side."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harfe._core.arguments import check_count
 from harfe._core.table import Table
 from harfe.display._drawing import (
     BLUE,
@@ -16,7 +17,10 @@ from harfe.display._drawing import (
     LIGHT_GREY,
     MID_GREY,
     NAME_LENGTH,
+    NOTHING,
     check_fitted,
+    check_most,
+    colour_bar,
     dependence_note,
     inches,
     joined,
@@ -25,27 +29,28 @@ from harfe.display._drawing import (
     part_of,
     percent,
     real_part,
+    say_empty,
     set_title,
+    several_axes,
     shorten,
     tidy,
     under,
     write_note,
 )
-from harfe.display._grids import model_anova, resolve_component
-from harfe.display._seen import SeenInput
+from harfe.display._grids import drawn_grids, model_anova, resolve_component
 from harfe.explain.anova import Anova
+from harfe.explain.inputs.seen import SeenInput, grid_points
 from harfe.explain.overall import Explanation
-from harfe.explain.partial import grid_points
 from harfe.model.terms import IndexSet
-
-# Points along an axis of a curve and of a map.
-_CURVE, _MAP = 200, 60
 
 # The density of the rows takes this part of the height, and curves stay above it.
 _DENSITY_HEIGHT = 0.14
 
 # Letters of a name that go into a title.
 _TITLE_LENGTH = 22
+
+# A factor with more values has ticks where matplotlib puts them.
+_MOST_TICKS = 8
 
 # Contour lines of a map, about.
 _LEVELS = 8
@@ -61,8 +66,10 @@ class ComponentDisplay:
     Parameters
     ----------
     inputs : sequence of one or two SeenInput
-        The variables, where they are drawn, and their rows.
-    values : array of shape (values of the first,) or (of the first, of the second)
+        The variables, as the rows of the fit had them.
+    grids : sequence of arrays
+        Values of each variable at which the component is drawn.
+    values : array of shape (points of the first grid,) or (of the first, of the second)
         Of the component.
     share : float
         Of the variance of the function.
@@ -86,6 +93,7 @@ class ComponentDisplay:
     def __init__(
         self,
         inputs: Sequence[SeenInput],
+        grids: Sequence[NDArray[np.float64]],
         values: NDArray[Any],
         share: float,
         *,
@@ -94,6 +102,7 @@ class ComponentDisplay:
         note: str = "",
     ) -> None:
         self.inputs = tuple(inputs)
+        self.grids = tuple(grids)
         self.values = np.asarray(values)
         self.share = share
         self.law = law
@@ -140,15 +149,13 @@ class ComponentDisplay:
         cls, model: Any, u: IndexSet, explanation: Explanation, parts: Anova, part: str
     ) -> ComponentDisplay:
         """Evaluate the component on u, given all that is known of a model."""
-        columns, bounds = model.expansion_.columns, model.expansion_.bounds
-        number = _CURVE if len(u) == 1 else _MAP
-        inputs = [SeenInput.of(columns[k], model.inputs_, bounds, k, number) for k in u]
-        points = grid_points([seen.values for seen in inputs])
-        values = parts.component(u, points).reshape([len(seen.values) for seen in inputs])
+        inputs = [SeenInput.of(model.expansion_, model.inputs_, k) for k in u]
+        grids = drawn_grids(inputs)
+        values = parts.component_on_grid(u, grids)
         real_part(values, part)
         share = float(parts.shares[parts.sets.index(u)])
         note = dependence_note(explanation)
-        return cls(inputs, values, share, law=explanation.law, part=part, note=note)
+        return cls(inputs, grids, values, share, law=explanation.law, part=part, note=note)
 
     @property
     def drawn(self) -> NDArray[np.float64]:
@@ -178,7 +185,7 @@ class ComponentDisplay:
         rows = ""
         if curve:
             rows = "Grey: where the rows of the fit lie."
-        elif not all(seen.discrete for seen in self.inputs):
+        elif any(seen.values is None for seen in self.inputs):
             rows = "Ticks inside cut the rows of the fit into 32 equal parts."
         write_note(ax, " ".join(filter(None, [rows, self.note])))
         return self
@@ -198,13 +205,13 @@ class ComponentDisplay:
         set_title(ax, share if len(name) > _TITLE_LENGTH else f"{name}: {share}")
 
     def _plot_curve(self, ax: Any, limits: tuple[float, float] | None) -> None:
-        (seen,), effect = self.inputs, self.drawn
+        (seen,), (grid,), effect = self.inputs, self.grids, self.drawn
         ax.axhline(0.0, color=GREY, linewidth=0.8, zorder=1)
-        if seen.discrete:
+        if seen.values is not None:
             style = {"marker": "o", "markersize": 6, "linewidth": 0.8, "linestyle": ":"}
         else:
             style = {"linewidth": 2.0}
-        (self.line_,) = ax.plot(seen.values, effect, color=BLUE, zorder=3, **style)
+        (self.line_,) = ax.plot(grid, effect, color=BLUE, zorder=3, **style)
         low, high = (effect.min(), effect.max()) if limits is None else limits
         if not low < high:
             low, high = low - 1.0, high + 1.0
@@ -219,17 +226,16 @@ class ComponentDisplay:
     def _draw_density(ax: Any, seen: SeenInput) -> None:
         """Where the rows of the fit lie, along the lower edge."""
         transform = ax.get_xaxis_transform()
-        height = _DENSITY_HEIGHT * seen.shares / max(seen.shares.max(initial=0.0), 1e-300)
-        if seen.discrete:
-            ax.vlines(
-                seen.edges, 0, height, transform=transform, color=MID_GREY, linewidth=5, zorder=2
-            )
-            if len(seen.values) <= 8:
-                ax.set_xticks(seen.values)
+        edges, shares = seen.density()
+        height = _DENSITY_HEIGHT * shares / max(shares.max(initial=0.0), 1e-300)
+        if seen.values is not None:
+            ax.vlines(edges, 0, height, transform=transform, color=MID_GREY, linewidth=5, zorder=2)
+            if len(edges) <= _MOST_TICKS:
+                ax.set_xticks(edges)
             return
-        ax.stairs(height, seen.edges, transform=transform, fill=True, color=LIGHT_GREY, zorder=0)
-        ax.stairs(height, seen.edges, transform=transform, color=MID_GREY, linewidth=0.8, zorder=2)
-        ax.set_xlim(seen.edges[0], seen.edges[-1])
+        ax.stairs(height, edges, transform=transform, fill=True, color=LIGHT_GREY, zorder=0)
+        ax.stairs(height, edges, transform=transform, color=MID_GREY, linewidth=0.8, zorder=2)
+        ax.set_xlim(edges[0], edges[-1])
 
     def _plot_map(self, ax: Any, limits: tuple[float, float] | None) -> None:
         first, second = self.inputs
@@ -237,8 +243,7 @@ class ComponentDisplay:
         highest = float(np.abs(effect if limits is None else limits).max())
         highest = highest if highest > 0 else 1.0
         self.mesh_ = ax.pcolormesh(
-            first.values,
-            second.values,
+            *self.grids,
             effect,
             cmap="PuOr",
             vmin=-highest,
@@ -246,12 +251,9 @@ class ComponentDisplay:
             shading="nearest",
             rasterized=True,
         )
-        bar = ax.figure.colorbar(self.mesh_, ax=ax, pad=0.02)
-        bar.set_label(part_of("effect", self.values, self.part), fontsize="small")
-        bar.ax.tick_params(labelsize="small")
-        bar.outline.set_visible(False)
+        colour_bar(self.mesh_, ax, part_of("effect", self.values, self.part))
         # Lines between the values of a factor would mean nothing.
-        if not (first.discrete or second.discrete) and np.ptp(effect) > 0:
+        if first.values is None and second.values is None and np.ptp(effect) > 0:
             self._draw_contours(ax, highest)
         self._draw_quantiles(ax)
         width, height = inches(ax)
@@ -262,8 +264,7 @@ class ComponentDisplay:
 
         levels = np.asarray(MaxNLocator(_LEVELS, symmetric=True).tick_values(-highest, highest))
         lines = ax.contour(
-            self.inputs[0].values,
-            self.inputs[1].values,
+            *self.grids,
             self.drawn.T,
             levels=levels,
             colors=INK,
@@ -275,27 +276,139 @@ class ComponentDisplay:
     def _draw_quantiles(self, ax: Any) -> None:
         """Short ticks inside the lower and the left edge."""
         style = {"color": INK, "linewidth": 0.8}
-        for seen, transform, draw in (
-            (self.inputs[0], ax.get_xaxis_transform(), ax.vlines),
-            (self.inputs[1], ax.get_yaxis_transform(), ax.hlines),
+        first, second = self.inputs
+        for seen, transform, draw, set_ticks in (
+            (first, ax.get_xaxis_transform(), ax.vlines, ax.set_xticks),
+            (second, ax.get_yaxis_transform(), ax.hlines, ax.set_yticks),
         ):
-            if not seen.discrete:
-                low, high = seen.values[0], seen.values[-1]
+            if seen.values is None:
+                low, high = seen.bulk
                 inside = seen.quantiles[(seen.quantiles >= low) & (seen.quantiles <= high)]
                 draw(inside, 0, 0.025, transform=transform, **style)
-        first, second = self.inputs
-        for seen, ticks in ((first, ax.set_xticks), (second, ax.set_yticks)):
-            if seen.discrete and len(seen.values) <= 8:
-                ticks(seen.values)
+            elif len(seen.values) <= _MOST_TICKS:
+                set_ticks(seen.values)
 
     def table(self) -> Table:
         """A row for each point drawn: the variables, and the `effect`."""
-        points = grid_points([seen.values for seen in self.inputs])
+        points = grid_points(self.grids)
         effect = "effect"
         while effect in self.variables:
             effect += "_"
         columns = dict(zip(self.variables, points.T, strict=True))
         return Table({**columns, effect: self.values.ravel()})
+
+
+class ComponentsDisplay:
+    """A grid of the components with the largest shares of the variance.
+
+    Parameters
+    ----------
+    displays : sequence of ComponentDisplay
+    n_components : int
+        How many components the function has.
+
+    Attributes
+    ----------
+    axes_ : array of axes
+        Of matplotlib, one a component; after `plot`.
+    figure_
+    """
+
+    def __init__(self, displays: Sequence[ComponentDisplay], n_components: int) -> None:
+        self.displays = tuple(displays)
+        self.n_components = n_components
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        components: Sequence[Any] | None = None,
+        *,
+        most: int = 6,
+        law: Any = "independent",
+        target: int = 0,
+        part: str = "real",
+    ) -> ComponentsDisplay:
+        """Evaluate the leading components of a fitted model.
+
+        Parameters
+        ----------
+        model : HARFERegressor or HARFERegressorCV
+            Fitted.
+        components : sequence, optional
+            Which ones, each as in :class:`ComponentDisplay`; None takes the leading ones of one or
+            two variables, down to 0.05 % of the variance.
+        most : int, default=6
+            How many at most, if `components` is None.
+        law, target, part
+            As in :class:`ComponentDisplay`.
+        """
+        check_fitted(model)
+        check_most(most)
+        columns = model.expansion_.columns
+        explanation = model.explain(law=law, target=target)
+        table = explanation.components
+        if components is None:
+            drawable = (table["order"] <= 2) & (table["share"] >= NOTHING)
+            components = [table.columns["variables"][i] for i in np.flatnonzero(drawable)[:most]]
+        parts = model_anova(model, law, target)
+        sets = [resolve_component(component, columns, explanation) for component in components]
+        return cls(
+            [ComponentDisplay.of_model(model, u, explanation, parts, part) for u in sets],
+            len(table),
+        )
+
+    def plot(
+        self, ax: Any = None, *, n_columns: int = 3, same_scale: bool = True
+    ) -> ComponentsDisplay:
+        """Draw every component in a panel of its own.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or array of axes, optional
+            None makes a figure; a single one is divided; of several each takes a component.
+        n_columns : int, default=3
+            Panels in a row.
+        same_scale : bool, default=True
+            Whether all curves have one scale, and all maps: what matters more looks larger.
+
+        Returns
+        -------
+        self
+        """
+        check_count("n_columns", n_columns, 3)
+        n = len(self.displays)
+        self.axes_ = several_axes(ax, max(n, 1), min(n_columns, max(n, 1)), 3.7, 3.1)
+        self.figure_ = self.axes_[0].figure
+        if not n:
+            tidy(self.axes_[0])
+            say_empty(self.axes_[0], "The fitted function is constant.")
+            return self
+        for display, panel in zip(self.displays, self.axes_, strict=True):
+            display.draw(panel, self._limits(len(display.inputs)) if same_scale else None)
+        if ax is None:
+            share = sum(display.share for display in self.displays)
+            title = f"{n} of {self.n_components} components, {percent(share)} of the variance"
+            if note := self.displays[0].note:
+                title += f"\n{note}"
+            self.figure_.suptitle(title, x=0.01, ha="left", fontsize="medium")
+        return self
+
+    def _limits(self, order: int) -> tuple[float, float]:
+        """Smallest and largest effect of all components of so many variables."""
+        alike = [display.drawn for display in self.displays if len(display.inputs) == order]
+        return float(min(d.min() for d in alike)), float(max(d.max() for d in alike))
+
+    def table(self) -> Table:
+        """A row for each component: its variables, its share, its smallest and largest effect."""
+        return Table(
+            {
+                "variables": [display.variables for display in self.displays],
+                "share": [display.share for display in self.displays],
+                "lowest": [display.drawn.min() for display in self.displays],
+                "highest": [display.drawn.max() for display in self.displays],
+            }
+        )
 
 
 def _label(name: str, length: float) -> str:

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from harfe._core.table import Table
 from harfe.display._drawing import (
-    INK,
     SERIES,
     check_fitted,
+    draw_ring,
     set_error_scale,
     several_axes,
     tidy,
@@ -99,17 +99,8 @@ class ConvergenceDisplay:
                 rounds, values, color=color, marker=marker, linestyle=style, markersize=size
             )
             lines.append(line)
-            panel.plot(
-                self.best_round,
-                values[self.best_round - 1],
-                marker="o",
-                markersize=11,
-                markerfacecolor="none",
-                markeredgecolor=INK,
-                linestyle="none",
-                clip_on=False,
-                label=f"returned: round {self.best_round}",
-            )
+            best = self.best_round
+            draw_ring(panel, best, values[best - 1], f"returned: round {best}", size=11)
             set_error_scale(panel, values)
             panel.set(xlabel="round", ylabel=name)
             panel.xaxis.set_major_locator(MaxNLocator(8, integer=True, min_n_ticks=1))

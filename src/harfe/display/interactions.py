@@ -15,6 +15,7 @@ from harfe.display._drawing import (
     check_axes,
     check_fitted,
     check_most,
+    colour_bar,
     dependence_note,
     inches,
     letters_along,
@@ -161,10 +162,7 @@ class InteractionDisplay:
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
         self._write_numbers(ax, lower, highest)
-        bar = ax.figure.colorbar(self.image_, ax=ax, shrink=0.75, pad=0.02)
-        bar.set_label(f"share of the variance{under(self.law)} (%)", fontsize="small")
-        bar.ax.tick_params(labelsize="small")
-        bar.outline.set_visible(False)
+        colour_bar(self.image_, ax, f"share of the variance{under(self.law)} (%)", shrink=0.75)
         words = {
             "total": "Interactions, of any order",
             "second_order": "Interactions of the pair alone",

@@ -3,11 +3,12 @@
     f(x) = f_∅ + Σ_u f_u(x_u),   E f_u | x_{u-k} = 0 for every k in u,
 
 so that f_∅ is the mean, components are orthogonal and Var f = Σ_u Var f_u. In closed form for
-features that are waves (`waves.py`), by quadrature for others (`tensors.py`).
+features that are waves (`waves.py`), by quadrature for others (`grids.py`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from harfe._core.arguments import is_whole
 from harfe._core.threads import blocks
 from harfe.explain.grids import Tensors
 from harfe.explain.inputs.distribution import TRIGONOMETRIC, InputLaw
+from harfe.explain.inputs.seen import grid_points
 from harfe.explain.waves import Waves
 from harfe.model.expansion import Expansion
 from harfe.model.terms import IndexSet, group_features
@@ -84,6 +86,22 @@ class Anova:
         x = self._columns(X_u, list(u))
         return self._output(self._parts.values(tuple(u), x))
 
+    def component_on_grid(self, u: IndexSet, grids: Sequence[NDArray[np.float64]]) -> NDArray[Any]:
+        """Values of the component on u at all points of a grid.
+
+        Parameters
+        ----------
+        u : tuple of int
+            One of `sets`.
+        grids : sequence of arrays
+            Values of each variable of u, in the user's units.
+
+        Returns
+        -------
+        array of shape (values of the first, values of the second, ...)
+        """
+        return self.component(u, grid_points(grids)).reshape([len(values) for values in grids])
+
     def evaluate(self, X: ArrayLike) -> NDArray[Any]:
         """Values of all components at rows of all inputs, shape (rows, sets).
 
@@ -135,7 +153,7 @@ class Anova:
         return pairs, second, total
 
     def term_variances(self) -> NDArray[np.float64]:
-        """Variance of the raw terms under the law, in the order of `index_sets`."""
+        """Variance of the raw terms, in the order of `group_features`."""
         groups = group_features(self.expansion)
         variances = [self._parts.term_variance(u, places) for u, places in groups.items()]
         with np.errstate(over="ignore"):

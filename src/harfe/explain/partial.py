@@ -19,6 +19,7 @@ from harfe._core.arguments import is_whole
 from harfe._core.table import Table, jsonable
 from harfe.explain.anova import check_target
 from harfe.explain.inputs.distribution import TRIGONOMETRIC
+from harfe.explain.inputs.seen import SeenInput, grid_points
 from harfe.explain.inputs.summary import KeptInputs, subset_means
 from harfe.explain.waves import wave_amplitudes
 from harfe.features.pool import FeaturePool
@@ -158,7 +159,7 @@ def resolve_grid(
         number = _GRID if grid is None else int(grid)
         if number < 2:
             raise ValueError(f"grid={grid!r} must be at least 2 values of each input, e.g. grid=50")
-        values = tuple(_spread(kept, expansion.bounds, k, number) for k in chosen)
+        values = tuple(_spread(SeenInput.of(expansion, kept, k), number) for k in chosen)
     else:
         several = [grid] if len(chosen) == 1 and np.ndim(grid[0]) == 0 else list(grid)
         values = tuple(np.asarray(column, dtype=float) for column in several)
@@ -179,25 +180,15 @@ def resolve_grid(
     return values
 
 
-def _spread(
-    kept: KeptInputs, bounds: InputBounds | None, k: int, number: int
-) -> NDArray[np.float64]:
+def _spread(seen: SeenInput, number: int) -> NDArray[np.float64]:
     """Evenly between outer quantiles; all values of an input that has few."""
-    quantiles, nodes = kept.quantiles[:, k], kept.law.nodes[k]
-    if bounds is not None:
-        quantiles = np.clip(quantiles, bounds.lower[k], bounds.upper[k])
-    if 1 < len(nodes) <= number and np.isin(quantiles, nodes).all():
-        return nodes
-    low, high = quantiles[1], quantiles[-2]
+    values = seen.values_if_at_most(number)
+    if values is not None:
+        return values
+    low, high = seen.quantiles[[1, -2]]
     if low == high:
-        low, high = quantiles[0], quantiles[-1]
+        low, high = seen.quantiles[[0, -1]]
     return np.linspace(low, high, number)
-
-
-def grid_points(grid_values: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """All points of a grid, the last input running fastest."""
-    grids = np.meshgrid(*grid_values, indexing="ij")
-    return np.stack([grid.ravel() for grid in grids], axis=1)
 
 
 def _other_means(

@@ -1,9 +1,10 @@
-"""A search as scikit-learn reports it: a table of what was tried, and the choice as parameters."""
+"""What a search reports: the table of scikit-learn, its choice as parameters, its error paths."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -123,3 +124,93 @@ def params_of_choice(
         "init": final.init,
     }
     return passed | chosen | dict(own)
+
+
+@dataclass(frozen=True)
+class ErrorPaths:
+    """Held-out mean squared error against the number of features, a path for each pool.
+
+    Attributes
+    ----------
+    sizes : int array of shape (sizes,)
+        Numbers of features.
+    names : tuple of str
+        Of the pools: kinds of fits, or orders and scales of a grid.
+    errors : array of shape (pools, sizes, folds)
+        With the best ridge weight of each size; NaN where a fold was not run.
+    chosen : (int, int)
+        Places of the pool and of the size that won.
+    """
+
+    sizes: NDArray[np.int_]
+    names: tuple[str, ...]
+    errors: NDArray[np.float64]
+    chosen: tuple[int, int]
+
+    @cached_property
+    def n_folds(self) -> NDArray[np.int_]:
+        """Folds that were run, shape (pools, sizes)."""
+        return np.sum(np.isfinite(self.errors), axis=2)
+
+    @cached_property
+    def mean(self) -> NDArray[np.float64]:
+        """Mean over the folds, shape (pools, sizes); NaN where none was run."""
+        return _mean_of_known(self.errors)
+
+    @cached_property
+    def standard_error(self) -> NDArray[np.float64]:
+        """Standard error of `mean`, shape (pools, sizes); NaN with fewer than two folds."""
+        gap = np.where(np.isfinite(self.errors), self.errors - self.mean[..., None], 0.0)
+        variance = np.sum(gap**2, axis=2) / np.where(self.n_folds > 1, self.n_folds - 1.0, np.nan)
+        return np.asarray(np.sqrt(variance / np.maximum(self.n_folds, 1)))
+
+
+def error_paths(model: Any) -> ErrorPaths:
+    """Take the error paths from the tables of a fitted HARFERegressorCV."""
+    table = model.mse_path_
+    n_folds = np.sum(np.isfinite(table), axis=3)
+    # Ridge weights that ran on fewer folds cannot be compared with the others.
+    comparable = (n_folds > 0) & (n_folds == n_folds.max(axis=2, keepdims=True))
+    mean = np.where(comparable, _mean_of_known(table), np.inf)
+    best = np.argmin(mean, axis=2)[:, :, None, None]
+    return ErrorPaths(
+        np.asarray(model.sizes_, dtype=int),
+        tuple(_pool_name(pool) for pool in model.pools_),
+        np.take_along_axis(table, best, axis=2)[:, :, 0],
+        _chosen_places(model),
+    )
+
+
+def _mean_of_known(errors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean along the last axis of what is not NaN; NaN where all is."""
+    known = np.isfinite(errors)
+    count = known.sum(axis=-1)
+    total = np.where(known, errors, 0.0).sum(axis=-1)
+    return np.asarray(total / np.where(count > 0, count, np.nan))
+
+
+def _pool_name(pool: Any) -> str:
+    if isinstance(pool, str):
+        return pool
+    order, scale = pool
+    return f"order {order}" if np.ndim(scale) else f"order {order}, scale {scale:.3g}"
+
+
+def _chosen_places(model: Any) -> tuple[int, int]:
+    """Places in `mse_path_` of the pool and of the size that the search chose."""
+    shape = model.mse_path_.shape[:3]
+    # best_score_ is one of the means; those of other sizes and ridge weights lie farther from it.
+    gap = np.abs(model.cv_results_["mean_test_score"] - model.best_score_).reshape(shape)
+    gap = np.where(np.isfinite(gap), gap, np.inf)
+    for p, pool in enumerate(model.pools_):
+        if not _is_chosen(pool, model):
+            gap[p] = np.inf
+    pool, size, _ = np.unravel_index(np.argmin(gap), shape)
+    return int(pool), int(size)
+
+
+def _is_chosen(pool: Any, model: Any) -> bool:
+    if isinstance(pool, str):
+        return bool(pool == model.fit_)
+    order, scale = pool
+    return np.array_equal(order, model.order_) and np.array_equal(scale, model.scale_)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from harfe._core.table import Table, jsonable
 from harfe.explain.anova import Anova, anova
+from harfe.explain.inputs.seen import SeenInput
 from harfe.explain.inputs.summary import KeptInputs
 from harfe.model.terms import IndexSet, name_of
 from harfe.report.content.errors import rounded
@@ -78,55 +79,35 @@ def drawn_components(model: Any, rows: ReportRows, target: int) -> dict[str, Any
     }
 
 
-def seen_range(parts: Anova, kept: KeptInputs, k: int) -> tuple[float, float]:
-    """From the smallest to the largest value, as the function sees them."""
-    bounds = parts.expansion.bounds
-    ends = np.array([kept.lower[k], kept.upper[k]])
-    if bounds is not None:
-        ends = np.clip(ends, bounds.lower[k], bounds.upper[k])
-    return float(ends[0]), float(ends[1])
-
-
-def _grid(parts: Anova, kept: KeptInputs, k: int, number: int) -> tuple[NDArray[Any], bool]:
-    """Values of an input for a drawing, and whether they are all it has."""
-    nodes = kept.law.nodes[k]
-    seen = kept.quantiles[:, k]
-    if parts.expansion.bounds is not None:
-        seen = np.clip(seen, parts.expansion.bounds.lower[k], parts.expansion.bounds.upper[k])
-    if 1 < len(nodes) <= _FEW_VALUES and np.isin(seen, nodes).all():
-        return np.asarray(nodes), True
-    return np.linspace(*seen_range(parts, kept, k), number), False
-
-
 def _curve(
     parts: Anova, kept: KeptInputs, posterior: ComponentPosterior | None, i: int
 ) -> dict[str, Any]:
     (k,) = parts.sets[i]
-    x, few = _grid(parts, kept, k, _CURVE_POINTS)
-    low, high = seen_range(parts, kept, k)
+    seen = SeenInput.of(parts.expansion, kept, k)
+    few = seen.values_if_at_most(_FEW_VALUES)
+    x = np.linspace(seen.lower, seen.upper, _CURVE_POINTS) if few is None else few
     unsure = None if posterior is None else rounded(posterior.deviation((k,), x[:, None]), 4)
     return {
-        "component": parts.expansion.columns[k],
+        "component": seen.name,
         "share": float(parts.shares[i]),
         "x": rounded(x, 6),
-        "y": rounded(np.real(parts.component((k,), x[:, None]))),
+        "y": rounded(np.real(parts.component_on_grid((k,), [x]))),
         "deviation": unsure,
-        "few_values": few,
-        "quantiles": rounded(np.clip(kept.quantiles[:, k], low, high)),
+        "few_values": few is not None,
+        "quantiles": rounded(seen.quantiles),
     }
 
 
 def _map(parts: Anova, kept: KeptInputs, i: int, X: NDArray[np.float64]) -> dict[str, Any]:
     u: IndexSet = parts.sets[i]
-    ends = [seen_range(parts, kept, k) for k in u]
-    x, y = (np.linspace(*end, _MAP_POINTS) for end in ends)
-    points = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
-    values = np.real(parts.component(u, points)).reshape(len(x), len(y))
+    inputs = [SeenInput.of(parts.expansion, kept, k) for k in u]
+    x, y = (np.linspace(seen.lower, seen.upper, _MAP_POINTS) for seen in inputs)
+    values = np.real(parts.component_on_grid(u, [x, y]))
     at_rows = np.abs(np.real(parts.component(u, X[:, list(u)])))
-    dots = np.stack([np.clip(X[:, k], *end) for k, end in zip(u, ends, strict=True)])
+    dots = [np.clip(X[:, k], seen.lower, seen.upper) for k, seen in zip(u, inputs, strict=True)]
     return {
         "component": name_of(u, parts.expansion.columns),
-        "variables": [parts.expansion.columns[k] for k in u],
+        "variables": [seen.name for seen in inputs],
         "share": float(parts.shares[i]),
         "x": rounded(x),
         "y": rounded(y),

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from harfe.report.content.rows import ReportRows
 from harfe.selection.recipe import Posed, recipe_of, refit
+from harfe.selection.results import error_paths
 from harfe.solvers.path import sparsity_path
 
 KINDS = {
@@ -17,8 +18,9 @@ KINDS = {
     "refined": "matched, with trained weights",
 }
 
-# Pools of a search that a drawing can hold as lines of their own.
+# Pools of a search that a drawing can hold as lines of their own; of more, the best of the others.
 _MOST_LINES = 4
+_OTHERS = "best of the other pools"
 
 # Rows on which a path is computed anew.
 _PATH_ROWS = 5000
@@ -65,83 +67,53 @@ def error_path(
 
 
 def _searched(model: Any) -> dict[str, Any]:
-    mse = np.asarray(model.mse_path_, dtype=float)
-    # Cells that ran on fewer folds than others cannot be compared with them.
-    folds = np.isfinite(mse).sum(axis=3)
-    complete = folds == folds.max()
-    mean = np.where(complete, _nanmean(mse), np.nan)
-    spread = np.where(complete, _nanstd(mse), np.nan) / np.sqrt(max(int(folds.max()), 1))
-    chosen = _chosen_pool(model)
-    lines = [_line(model, mean[p], spread[p], name) for p, name in enumerate(_pool_names(model))]
+    paths = error_paths(model)
+    # Pools that ran on fewer folds than others cannot be compared with them.
+    n_folds = int(paths.n_folds.max())
+    mean = np.where(paths.n_folds == n_folds, paths.mean, np.nan)
+    spread = paths.standard_error
+    names = [KINDS.get(name, name) for name in paths.names]
+    chosen = paths.chosen[0]
+    lines = [_line(paths.sizes, *line) for line in zip(mean, spread, names, strict=True)]
     if len(lines) > _MOST_LINES:
-        others = [p for p in range(len(lines)) if p != chosen]
-        best = _line(model, *_best_of(mean[others], spread[others]), "best of the other pools")
+        others = np.delete(np.arange(len(lines)), chosen)
+        best = _line(paths.sizes, *_best_of(mean[others], spread[others]), _OTHERS)
         lines, chosen = [lines[chosen], best], 0
     return {
         "rows": "held-out folds",
         "several_targets": len(model.expansion_.coef) > 1,
         "lines": [{**line, "chosen": p == chosen} for p, line in enumerate(lines) if line["size"]],
         "chosen_size": int(model.n_nonzero_coefs_),
-        "n_folds": int(folds.max()),
+        "n_folds": n_folds,
     }
 
 
-def _pool_names(model: Any) -> list[str]:
-    if getattr(model, "learned_law_", None) is not None:
-        return [KINDS.get(kind, str(kind)) for kind in model.pools_]
-    return [f"order {order}, scale {_scale(scale)}" for order, scale in model.pools_]
-
-
-def _scale(scale: Any) -> str:
-    return f"{scale:.3g}" if np.ndim(scale) == 0 else "of the law"
-
-
-def _chosen_pool(model: Any) -> int:
-    if getattr(model, "learned_law_", None) is not None:
-        return list(model.pools_).index(model.fit_)
-    for p, (order, scale) in enumerate(model.pools_):
-        if np.array_equal(order, model.order_) and np.array_equal(scale, model.scale_):
-            return p
-    return 0
-
-
 def _line(
-    model: Any, mean: NDArray[np.float64], spread: NDArray[np.float64], name: str
+    sizes: NDArray[np.int_], mean: NDArray[np.float64], spread: NDArray[np.float64], name: str
 ) -> dict[str, Any]:
-    """The best ridge weight at every size."""
-    sizes, values, deviations = [], [], []
-    for size, row, deviation in zip(model.sizes_, mean, spread, strict=True):
-        if np.isfinite(row).any():
-            best = int(np.nanargmin(row))
-            root = float(np.sqrt(row[best]))
-            sizes.append(int(size))
-            values.append(root)
-            # Of the root, to first order.
-            deviations.append(float(deviation[best] / (2 * root)) if root > 0 else 0.0)
-    return {"name": name, "size": sizes, "rmse": values, "standard_error": deviations}
+    """Root mean square error at every size that was run, with the standard error of the root."""
+    run = np.isfinite(mean)
+    root = np.sqrt(mean[run])
+    # To first order; a single fold has none to tell of.
+    known = np.isfinite(spread[run]) & (root > 0)
+    error = np.divide(spread[run], 2 * root, out=np.zeros_like(root), where=known)
+    return {
+        "name": name,
+        "size": sizes[run].tolist(),
+        "rmse": root.tolist(),
+        "standard_error": error.tolist(),
+    }
 
 
 def _best_of(
     mean: NDArray[np.float64], spread: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """For every size and ridge weight the best of several pools."""
-    filled = np.where(np.isfinite(mean), mean, np.inf)
-    place = np.argmin(filled, axis=0)[None]
+    """For every size the best of several pools."""
+    place = np.argmin(np.where(np.isfinite(mean), mean, np.inf), axis=0)[None]
     return (
         np.take_along_axis(mean, place, axis=0)[0],
         np.take_along_axis(spread, place, axis=0)[0],
     )
-
-
-def _nanmean(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    count = np.isfinite(values).sum(axis=3)
-    return np.asarray(np.nansum(values, axis=3) / np.maximum(count, 1))
-
-
-def _nanstd(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    gap = values - _nanmean(values)[..., None]
-    count = np.isfinite(values).sum(axis=3)
-    return np.sqrt(np.nansum(gap**2, axis=3) / np.maximum(count - 1, 1))
 
 
 def _pruned(model: Any, rows: ReportRows, holdout: ReportRows | None) -> dict[str, Any]:

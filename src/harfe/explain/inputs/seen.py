@@ -1,0 +1,87 @@
+"""An input as the rows of a fit had it: where a function of it is evaluated and drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harfe.explain.inputs.summary import KeptInputs
+from harfe.model.expansion import Expansion
+
+# Bins of the density below a curve.
+_BINS = 24
+
+
+@dataclass(frozen=True)
+class SeenInput:
+    """An input as the rows of the fit had it, clipped as the fitted function clips it.
+
+    Attributes
+    ----------
+    name : str
+    lower, upper : float
+        Smallest and largest value.
+    quantiles : array
+        At equally spaced levels from 0 to 1.
+    values : array or None
+        All values of an input that has few, such as a factor; None for any other input.
+    shares : array or None
+        Share of the rows at each of `values`.
+    """
+
+    name: str
+    lower: float
+    upper: float
+    quantiles: NDArray[np.float64]
+    values: NDArray[np.float64] | None = None
+    shares: NDArray[np.float64] | None = None
+
+    @classmethod
+    def of(cls, expansion: Expansion, kept: KeptInputs, k: int) -> SeenInput:
+        """Look at what a fit kept of input k."""
+        seen = np.concatenate([kept.quantiles[:, k], [kept.lower[k], kept.upper[k]]])
+        if expansion.bounds is not None:
+            seen = np.clip(seen, expansion.bounds.lower[k], expansion.bounds.upper[k])
+        quantiles, (lower, upper) = seen[:-2], seen[-2:]
+        nodes = kept.law.nodes[k]
+        name = expansion.columns[k]
+        # A rule with a node at every quantile is the distribution itself, not a quadrature of it.
+        if len(nodes) > 1 and np.isin(quantiles, nodes).all():
+            return cls(name, lower, upper, quantiles, nodes, kept.law.weights[k])
+        return cls(name, lower, upper, quantiles)
+
+    def values_if_at_most(self, number: int) -> NDArray[np.float64] | None:
+        """All values, if the input has few and no more than this; None otherwise."""
+        return self.values if self.values is not None and len(self.values) <= number else None
+
+    @property
+    def bulk(self) -> tuple[float, float]:
+        """The range seen, without tails longer than half of what lies between outer quantiles."""
+        lowest, inner_low, inner_high, highest = self.quantiles[[0, 1, -2, -1]]
+        if inner_low == inner_high:
+            return float(lowest), float(highest)
+        tail = (inner_high - inner_low) / 2
+        return float(max(lowest, inner_low - tail)), float(min(highest, inner_high + tail))
+
+    def density(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Edges of equal bins over the bulk, and the share of the rows in each bin.
+
+        For an input that has few values: those, and the share of the rows at each of them.
+        """
+        if self.values is not None and self.shares is not None:
+            return self.values, self.shares
+        edges = np.linspace(*self.bulk, _BINS + 1)
+        below = np.interp(edges, self.quantiles, np.linspace(0, 1, len(self.quantiles)))
+        # A value that many rows have belongs to the bin that begins with it.
+        if edges[0] <= self.quantiles[0]:
+            below[0] = 0.0
+        return edges, np.diff(below)
+
+
+def grid_points(grids: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """All points of a grid, the last input running fastest."""
+    axes = np.meshgrid(*grids, indexing="ij")
+    return np.stack([axis.ravel() for axis in axes], axis=1)
