@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.explain.inputs.summary import KeptInputs
+from harfe.explain.inputs.summary import InputSummary
 from harfe.features.units import InputBounds
 
 # Bins of the density below a curve.
@@ -43,14 +43,14 @@ class SeenInput:
 
     @classmethod
     def of(
-        cls, name: str, kept: KeptInputs, bounds: InputBounds | None, k: int, number: int
+        cls, name: str, kept: InputSummary, bounds: InputBounds | None, k: int, number: int
     ) -> SeenInput:
         """Look at what the fit kept of input k, for a curve of so many points."""
-        quantiles, nodes = kept.quantiles[:, k], kept.law.nodes[k]
+        quantiles, nodes = kept.quantiles[:, k], kept.distribution.nodes[k]
         if bounds is not None:
             quantiles = np.clip(quantiles, bounds.lower[k], bounds.upper[k])
         if len(nodes) > 1 and np.isin(quantiles, nodes).all():
-            return cls(name, nodes, True, nodes, kept.law.weights[k], quantiles)
+            return cls(name, nodes, True, nodes, kept.distribution.weights[k], quantiles)
         low, high = _bulk(quantiles)
         edges = np.linspace(low, high, _BINS + 1)
         return cls(

@@ -49,7 +49,7 @@ class ComponentsDisplay:
         components: Sequence[Any] | None = None,
         *,
         most: int = 6,
-        law: Any = "independent",
+        inputs: Any = "independent",
         target: int = 0,
         part: str = "real",
     ) -> ComponentsDisplay:
@@ -64,18 +64,18 @@ class ComponentsDisplay:
             two variables, down to 0.05 % of the variance.
         most : int, default=6
             How many at most, if `components` is None.
-        law, target, part
+        inputs, target, part
             As in :class:`ComponentDisplay`.
         """
         check_fitted(model)
         check_most(most)
         columns = model.expansion_.columns
-        explanation = model.explain(law=law, target=target)
+        explanation = model.explain(inputs=inputs, target=target)
         table = explanation.components
         if components is None:
             drawable = (table["order"] <= 2) & (table["share"] >= NOTHING)
             components = [table.columns["variables"][i] for i in np.flatnonzero(drawable)[:most]]
-        parts = model_anova(model, law, target)
+        parts = model_anova(model, inputs, target)
         sets = [resolve_component(component, columns, explanation) for component in components]
         return cls(
             [ComponentDisplay.of_model(model, u, explanation, parts, part) for u in sets],
