@@ -20,23 +20,25 @@ from law import ALPHAS, FUNCTIONS, REAL, N, load, recipe_for
 
 from harfe._core.folds import make_folds
 from harfe._core.threads import one_blas_thread
-from harfe.learning.candidates import CANDIDATES
-from harfe.selection.choosing import Choice, fewest_terms
+from harfe.learning.candidates import CANDIDATES, LawSettings
+from harfe.selection.choosing import Choice, fewest_features
 from harfe.selection.grid_values import candidate_sizes
 from harfe.selection.law_search import LawSearch
-from harfe.selection.race import Data
-from harfe.selection.sparse_models import KINDS, SparseSettings
+from harfe.selection.learn_law import LawRace
+from harfe.selection.rows import Data
+from harfe.selection.search import Search
+from harfe.selection.sparse_models import KINDS, SparseSettings, fit_sparse
 
 _EQUAL = 0.005
 
 
 def by_error(search: LawSearch, kinds: tuple[str, ...] = KINDS) -> Choice:
-    """The fewest terms within 0.5 % of the lowest held-out error, of some kinds."""
+    """The fewest features within 0.5 % of the lowest held-out error, of some kinds."""
     scores = search.table()[1][..., sorted(search.tables)]
     left_out = [k for k, kind in enumerate(search.settings.kinds) if kind not in kinds]
     merit = scores.copy()
     merit[left_out] = np.nan
-    return fewest_terms(scores, merit, search.settings.sizes, _EQUAL)
+    return fewest_features(scores, merit, search.settings.sizes, _EQUAL)
 
 
 RULES: dict[str, Callable[[LawSearch], Choice]] = {
@@ -54,19 +56,24 @@ def one(name: str, split: int) -> dict[str, float]:
     settings = SparseSettings(KINDS, tuple(candidate_sizes(20, N, N)), ALPHAS)
     data = Data(X, y[:, None], np.ones(len(X)))
     folds = make_folds("cv", 5, X, y, split)
-    search = LawSearch(recipe_for(X, split), list(CANDIDATES.values()), settings, data, folds)
-    search.run(1, np.inf, lambda done, planned: False)
+    recipe = recipe_for(X, split)
+    law_settings = LawSettings(recipe.seed, recipe.input_scale, recipe.input_clip)
+    race = LawRace(list(CANDIDATES.values()), law_settings, data, folds)
+    search = LawSearch(race, recipe, settings)
+    Search(search).run()
 
     def error(prediction: np.ndarray) -> float:
         return float(np.mean((prediction[:, 0] - y_new) ** 2))
 
-    dense = error(search.fit_best_law().predict(X_new))
+    law = race.fit_all(search.weights)
+    dense = error(law.predict(X_new))
     ratios, seen = {}, {}
     for label, rule in RULES.items():
         choice = rule(search)
         if choice not in seen:
             with one_blas_thread():
-                seen[choice] = error(search.fit(choice)[0].expansion.predict(X_new))
+                fit, _ = fit_sparse(recipe, law, settings, choice, data)
+                seen[choice] = error(fit.expansion.predict(X_new))
         ratios[label] = seen[choice] / dense
     return ratios
 

@@ -27,13 +27,14 @@ from harfe.datasets import load_real, make_function
 from harfe.features.law import FeatureLaw
 from harfe.features.mixed_law import MixedLaw
 from harfe.features.pool import FeaturePool
-from harfe.learning.candidates import CANDIDATES, LawFit, stack
+from harfe.learning.candidates import CANDIDATES, LawFit, LawSettings
 from harfe.learning.matching import Points, make_points, match
 from harfe.learning.refining import refine
-from harfe.selection.law_search import Clock, LawSearch
-from harfe.selection.race import Data, errors_on_fold
+from harfe.selection.learn_law import LawRace, fit_law
+from harfe.selection.race import errors_on_fold
 from harfe.selection.recipe import Recipe
-from harfe.selection.sparse_models import SparseSettings
+from harfe.selection.rows import Data
+from harfe.selection.search import Search
 from harfe.solvers.homes import make_problem
 from harfe.solvers.path import sparsity_path
 from harfe.solvers.swaps import exchange
@@ -114,20 +115,22 @@ def one(name: str, split: int) -> dict[str, float]:
     train = Data(X, y[:, None], np.ones(len(X)))
     recipe = recipe_for(X, split)
     folds = make_folds("cv", 5, X, y, split)
-    search = LawSearch(recipe, list(CANDIDATES.values()), SparseSettings((), (), ()), train, folds)
-    search.race_laws(1, Clock(1, np.inf, lambda done, planned: False))
-    full = search.fit_best_law()
+    settings = LawSettings(recipe.seed, recipe.input_scale, recipe.input_clip)
+    race = LawRace(list(CANDIDATES.values()), settings, train, folds)
+    Search(race).run()
+    full = race.fit_all(race.stacked())
 
     def error(prediction: np.ndarray) -> float:
         return float(np.mean((prediction[:, 0] - y_new) ** 2))
 
     dense = error(full.predict(X_new))
     errors = {"dense: stack": dense}
-    alone = search.priors[search.best_law()]
-    fits: dict[str, LawFit] = {}
-    for prior in {alone, CANDIDATES["isotropic"]}:
-        fits[prior.name] = search_fit(search, prior)
-    errors["dense: the best candidate alone"] = error(fits[alone.name].predict(X_new))
+    alone = race.best_so_far()[1].removeprefix("law ")
+    fits = {
+        name: fit_law(CANDIDATES[name], settings, train, everything)
+        for name in {alone, "isotropic"}
+    }
+    errors["dense: the best candidate alone"] = error(fits[alone].predict(X_new))
     errors["dense: isotropic law"] = error(fits["isotropic"].predict(X_new))
     fold = (everything, np.arange(len(X), len(data.X)))
     with one_blas_thread():
@@ -138,14 +141,6 @@ def one(name: str, split: int) -> dict[str, float]:
                 full.data.to_targets(model.predict(full.data.standardise(X_new)))
             )
     return {variant: value / dense for variant, value in errors.items()}
-
-
-def search_fit(search: LawSearch, prior: object) -> LawFit:
-    """A single candidate, fitted to all rows."""
-    from harfe.selection.sparse_models import fit_law
-
-    rows = np.arange(len(search.data.X))
-    return stack([fit_law(search.recipe, prior, search.data, rows)], [1.0])  # type: ignore[arg-type]
 
 
 def points_of(law: LawFit, recipe: Recipe) -> tuple[Points, np.random.Generator]:

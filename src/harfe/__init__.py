@@ -50,7 +50,35 @@ _HOME = {
 }
 _MODULES = ("compare", "datasets", "display", "metrics", "report", "rivals", "tables", "theory")
 
-__all__ = ["__version__", *_HOME, *_MODULES]
+__all__ = [
+    "Expansion",
+    "Explanation",
+    "FeatureLaw",
+    "HARFERegressor",
+    "HARFERegressorCV",
+    "InputDistribution",
+    "LearnedLaw",
+    "MixedLaw",
+    "PursuitResult",
+    "SparseRandomFeatures",
+    "SparsityPath",
+    "StopReason",
+    "__version__",
+    "compare",
+    "compare_methods",
+    "datasets",
+    "display",
+    "hard_ridge_pursuit",
+    "learn_law",
+    "load",
+    "metrics",
+    "report",
+    "rivals",
+    "save",
+    "sparsity_path",
+    "tables",
+    "theory",
+]
 
 
 def __getattr__(name: str) -> Any:

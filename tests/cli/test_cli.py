@@ -235,7 +235,7 @@ def test_weights_and_categories_by_option(here, run):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["nothing.csv", "-t", "y"], "there is no file 'nothing.csv'"),
+        (["nothing.csv", "-t", "y"], "file 'nothing.csv' not found"),
         (["house.csv", "-t", "y"], "did you mean 'houses.csv'?"),
         (["houses.csv", "-t", "prise"], "the nearest is 'price': pass --target price"),
         (["houses.csv", "-t", "color"], "the target 'color' holds text"),
@@ -498,7 +498,7 @@ def test_commands_and_page_rank_the_inputs_alike(here, run):
 
 
 def test_commands_of_the_readme_can_be_typed():
-    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     blocks = [block.split("```")[0] for block in readme.split("```sh\n")[1:]]
     lines = [shlex.split(line, comments=True) for block in blocks for line in block.splitlines()]
     typed = [words[1:] for words in lines if words[:1] == ["harfe"]]

@@ -24,7 +24,7 @@ from harfe.explain.anova import anova
 from harfe.explain.inputs.summary import InputSummary
 from harfe.metrics import mean_squared_error
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 LONG = (
     "Gas turbine compressor decay state coefficient [-]",
     "Gas turbine decay state coefficient [-]",

@@ -729,7 +729,7 @@ def test_the_next_step_of_the_demo_runs(tmp_path, capsys):
 
 def test_the_examples_of_the_readme_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     names = {}
     for block in readme.split("```python")[1:]:
         exec(block.split("```")[0], names)

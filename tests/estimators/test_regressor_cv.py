@@ -610,7 +610,7 @@ def clock(monkeypatch):
 
     monkeypatch.setattr("harfe.selection.race.errors_on_fold", spy)
     fake = SimpleNamespace(monotonic=lambda: float(len(ticks)))
-    monkeypatch.setattr("harfe.selection.race.time", fake)
+    monkeypatch.setattr("harfe.selection.search.time", fake)
     monkeypatch.setattr("harfe.estimators.regressor_cv.time", fake)
     return ticks
 

@@ -16,7 +16,7 @@ from harfe.compare.methods import METHODS
 from harfe.datasets import load_real, make_function
 from harfe.metrics import mean_squared_error
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 

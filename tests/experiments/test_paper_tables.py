@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 if (ROOT / "PKG-INFO").exists():
     pytest.skip("experiments are not in the source archive", allow_module_level=True)
 if str(ROOT) not in sys.path:

@@ -166,7 +166,7 @@ def test_local_explanations_are_plain_data(model, friedman):
         assert list(frame.columns) == [start, *names, "prediction", "outside"]
         total = frame[[start, *names]].sum(axis=1)
         np.testing.assert_allclose(total, frame["prediction"], rtol=0, atol=1e-10)
-    with pytest.raises(ValueError, match="by='rows' is not a known view; choose one of variables, comp"):
+    with pytest.raises(ValueError, match="by='rows' is not a known view; choose one of vari"):
         told.table("rows")
 
 

@@ -41,6 +41,12 @@ def _restore_threads():
     numba.set_num_threads(before)
 
 
+def test_present_is_neither_padding_nor_a_weight_of_zero():
+    indices, values = np.array([[0, 2], [1, -1], [0, 1]]), np.array([[1.0, 0.0], [2.0, 0], [0, 3]])
+    pool = FeaturePool(3, indices, values, np.zeros(3))
+    np.testing.assert_array_equal(pool.present, [[True, False], [True, False], [False, True]])
+
+
 # --- Evaluation ---
 
 

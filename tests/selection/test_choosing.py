@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harfe.selection.choosing import Choice, choose_cell, fewest_terms
+from harfe.selection.choosing import Choice, choose_cell, fewest_features
 
 SIZES = (5, 10)
 ON_DATA = np.array([True, False, False])
@@ -26,14 +26,14 @@ def choose(scores, straying=None, selection="best"):
     return choose_cell(scores, straying, ON_DATA, SIZES, selection)
 
 
-def test_the_fewest_terms_within_half_a_percent():
+def test_the_fewest_features_within_half_a_percent():
     scores = cells(c210=-1.1, c100=-1.1 * 1.0049)
     assert choose(scores) == Choice(1, 0, 0, pytest.approx(-1.1 * 1.0049))
     scores = cells(c210=-1.1, c100=-1.1 * 1.0051)
     assert choose(scores) == Choice(2, 1, 0, pytest.approx(-1.1))
 
 
-def test_the_fewest_terms_within_a_standard_error():
+def test_the_fewest_features_within_a_standard_error():
     far = [-1.0, -1.2, -1.0, -1.2]  # standard error 0.0577
     assert choose(cells(c210=far, c100=-1.15), selection="one_se").pool == 1
     assert choose(cells(c210=far, c100=-1.16), selection="one_se").pool == 2
@@ -75,4 +75,4 @@ def test_what_was_not_run_on_all_folds_is_not_chosen():
 
 def test_without_slack_the_highest_wins_whatever_its_size():
     scores = cells(c110=-1.0, c100=-1.0001)
-    assert fewest_terms(scores, scores, SIZES, 0.0).size == 1
+    assert fewest_features(scores, scores, SIZES, 0.0).size == 1

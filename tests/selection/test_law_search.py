@@ -18,12 +18,13 @@ from harfe._core.sklearn_compat import HAS_CALLBACKS
 from harfe.features.law import FeatureLaw
 from harfe.features.mixed_law import MixedLaw
 from harfe.learning import stacking
-from harfe.learning.candidates import CANDIDATES
-from harfe.selection import law_search
+from harfe.learning.candidates import CANDIDATES, LawSettings
+from harfe.selection import law_search, learn_law, sparse_models
 from harfe.selection.choosing import choose_cell
 from harfe.selection.law_search import LawSearch
-from harfe.selection.race import Data
-from harfe.selection.sparse_models import SparseSettings, fit_law, sparse_on_fold, sparse_paths
+from harfe.selection.learn_law import LawRace
+from harfe.selection.rows import Data
+from harfe.selection.sparse_models import SparseSettings, sparse_on_fold, sparse_paths
 
 SIZES, ALPHAS = [4, 8, 16], [1e-6, 1e-2]
 SMALL = {
@@ -34,6 +35,14 @@ SMALL = {
     "random_state": 0,
 }
 NEVER, ALWAYS = 1.0, -1e9  # gains that a stack must have
+
+
+def fit_law(recipe, prior, data, rows):
+    """The law that a search with this recipe fits to some rows."""
+    law = LawSettings(
+        recipe.seed, recipe.input_scale, recipe.input_clip, activation=recipe.law.activation
+    )
+    return learn_law.fit_law(prior, law, data, rows)
 
 
 def stack_from(patch, gain):
@@ -246,7 +255,7 @@ def test_matched_and_trained_errors_are_those_of_an_independent_refit(xy, single
     folds, model = single
     data = Data(X, y[:, None], np.ones(60))
     prior = CANDIDATES[model.learned_law_.candidate]
-    recipe = model._recipe(60.0)
+    recipe = model._recipe(60.0, True)
     for f, (train, test) in enumerate(folds):
         law = fit_law(recipe, prior, data, train)
         np.testing.assert_allclose(law.data.units.centre, X[train].mean(axis=0), rtol=1e-10)
@@ -267,7 +276,7 @@ def test_errors_on_data_are_those_of_a_search_with_the_law_of_the_fold(xy, singl
     data = Data(X, y[:, None], np.ones(60))
     prior = CANDIDATES[model.learned_law_.candidate]
     for f, fold in enumerate(folds):
-        law = fit_law(model._recipe(60.0), prior, data, fold[0]).law
+        law = fit_law(model._recipe(60.0, True), prior, data, fold[0]).law
         given = HARFERegressorCV(**{**SMALL, "cv": [fold]}, law=law).fit(X, y)
         np.testing.assert_array_equal(given.mse_path_[0, :, :, 0], model.mse_path_[0, :, :, f])
 
@@ -282,7 +291,9 @@ def test_the_law_with_the_lowest_held_out_error_wins(xy, single):
                 np.mean(
                     (
                         y[test]
-                        - fit_law(model._recipe(60.0), prior, data, train).predict(X[test])[:, 0]
+                        - fit_law(model._recipe(60.0, True), prior, data, train).predict(X[test])[
+                            :, 0
+                        ]
                     )
                     ** 2
                 )
@@ -294,7 +305,10 @@ def test_the_law_with_the_lowest_held_out_error_wins(xy, single):
     assert model.learned_law_.errors == pytest.approx(errors, rel=1e-9)
     assert model.learned_law_.candidate == min(errors, key=errors.get)
     final = fit_law(
-        model._recipe(60.0), CANDIDATES[model.learned_law_.candidate], data, np.arange(60)
+        model._recipe(60.0, True),
+        CANDIDATES[model.learned_law_.candidate],
+        data,
+        np.arange(60),
     )
     assert model.law_ == final.law
     assert model.learned_law_.noise == final.noise
@@ -306,10 +320,13 @@ def test_the_model_is_that_of_all_rows_at_the_chosen_size(xy, single):
     _, model = single
     data = Data(X, y[:, None], np.ones(60))
     law = fit_law(
-        model._recipe(60.0), CANDIDATES[model.learned_law_.candidate], data, np.arange(60)
+        model._recipe(60.0, True),
+        CANDIDATES[model.learned_law_.candidate],
+        data,
+        np.arange(60),
     )
     assert model.fit_ != "data"
-    paths = sparse_paths(model._recipe(60.0), law, model.pools_, SIZES)[model.fit_]
+    paths = sparse_paths(model._recipe(60.0, True), law, model.pools_, SIZES)[model.fit_]
     (found,) = (path for path in paths if len(path.support) == model.n_nonzero_coefs_)
     np.testing.assert_array_equal(model.support_, found.support)
     value = found.predict(standard(law, X))[:, 0] * y.std() + y.mean()
@@ -322,12 +339,14 @@ def test_of_many_rows_only_the_two_best_laws_go_on():
     folds = list(KFold(4).split(X))
     seen = []
 
-    def spy(recipe, prior, data, rows):
+    original = learn_law.fit_law
+
+    def spy(prior, settings, data, rows):
         seen.append((prior.name, len(rows)))
-        return fit_law(recipe, prior, data, rows)
+        return original(prior, settings, data, rows)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(law_search, "fit_law", spy)
+        patch.setattr(learn_law, "fit_law", spy)
         model.set_params(cv=folds).fit(X, y, sample_weight=np.full(40, 8.0))
     race = [name for name, rows in seen if rows == 30]
     assert race[:8] == [*CANDIDATES, *CANDIDATES]
@@ -355,12 +374,12 @@ def test_the_score_of_the_choice_is_its_mean_held_out_error(fitted, single):
 
 
 def test_a_model_far_from_its_reference_gives_way_to_a_larger_one(xy, fitted, monkeypatch):
-    monkeypatch.setattr(law_search, "_LARGEST_GAP", np.inf)
+    monkeypatch.setattr(sparse_models, "_LARGEST_GAP", np.inf)
     chosen = HARFERegressorCV(**SMALL).fit(*xy)
     i = SIZES.index(chosen.n_nonzero_coefs_)
     assert -chosen.best_score_ in mean_errors(chosen)[chosen.pools_.index(chosen.fit_), i]
     assert chosen.n_nonzero_coefs_ <= fitted.n_nonzero_coefs_
-    monkeypatch.setattr(law_search, "_LARGEST_GAP", -1.0)
+    monkeypatch.setattr(sparse_models, "_LARGEST_GAP", -1.0)
     largest = HARFERegressorCV(**SMALL).fit(*xy)
     assert largest.n_nonzero_coefs_ == max(SIZES) or largest.fit_ == "data"
 
@@ -376,7 +395,7 @@ def a_search(scores, scoring=None, straying=None):
     """A search whose scores are known: (kinds, sizes, alphas, folds)."""
     settings = SparseSettings(("data", "matched", "refined"), (5, 10), (1e-3, 1e-1))
     folds = [(np.arange(2), np.arange(2, 4))] * scores.shape[-1]
-    search = LawSearch(None, [], settings, None, folds, scoring)
+    search = LawSearch(LawRace([], None, None, folds, scoring), None, settings)
     straying = np.zeros_like(scores) if straying is None else straying
     cells = np.stack([-scores, scores, straying])
     search.tables = {f: (cells[..., f], {}) for f in range(len(folds))}
@@ -405,8 +424,8 @@ def test_a_search_chooses_among_its_cells():
 def test_straying_is_the_distance_from_the_reference_on_the_held_out_rows(xy):
     X, y = xy
     model = HARFERegressorCV(**SMALL)
-    model.n_features_in_, model._learns = 4, True
-    recipe, data = model._recipe(60.0), Data(X, y[:, None], np.ones(60))
+    model.n_features_in_ = 4
+    recipe, data = model._recipe(60.0, True), Data(X, y[:, None], np.ones(60))
     train, test = np.arange(40), np.arange(40, 60)
     law = fit_law(recipe, CANDIDATES["pairs"], data, train)
     settings = SparseSettings(("data", "matched"), (5, 10), (1e-3,))
@@ -435,7 +454,7 @@ def test_another_score_chooses_by_itself(xy, monkeypatch):
     table = np.column_stack([model.cv_results_[f"split{f}_test_score"] for f in range(3)])
     assert model.best_score_ == np.nanmax(table.mean(axis=1))
     prior = CANDIDATES[model.learned_law_.candidate]
-    recipe, (train, test) = model._recipe(60.0), folds[0]
+    recipe, (train, test) = model._recipe(60.0, True), folds[0]
     law = fit_law(recipe, prior, Data(X, y[:, None], np.ones(60)), train)
     for i, found in enumerate(sparse_paths(recipe, law, ["matched"], SIZES)["matched"]):
         value = law.data.to_targets(found.predict(standard(law, X[test])))[:, 0]
@@ -458,8 +477,8 @@ def test_a_stack_is_the_weighted_sum_that_fits_the_held_out_rows_best(xy, monkey
         stacks.append((fits, weights, out))
         return out
 
-    stack = law_search.stack
-    monkeypatch.setattr(law_search, "stack", spy)
+    stack = learn_law.stack
+    monkeypatch.setattr(learn_law, "stack", spy)
     stack_from(monkeypatch, ALWAYS)
     folds = list(KFold(3, shuffle=True, random_state=1).split(X))
     model = HARFERegressorCV(**{**SMALL, "cv": folds}).fit(X, y)
@@ -468,7 +487,9 @@ def test_a_stack_is_the_weighted_sum_that_fits_the_held_out_rows_best(xy, monkey
     data = Data(X, y[:, None], np.ones(60))
     A, b = [], []
     for train, test in folds:
-        laws = [fit_law(model._recipe(60.0), prior, data, train) for prior in CANDIDATES.values()]
+        laws = [
+            fit_law(model._recipe(60.0, True), prior, data, train) for prior in CANDIDATES.values()
+        ]
         unit = y[train].std()
         A.append(
             np.column_stack([law.predict(X[test])[:, 0] - y[train].mean() for law in laws]) / unit
@@ -536,10 +557,10 @@ def test_references_that_are_worse_than_the_mean_leave_the_best_one():
         predict=lambda rows: -np.array([[truth[bytes(x)]] for x in rows]),
     )
     priors = list(CANDIDATES.values())[:2]
-    search = LawSearch(None, priors, None, Data(X, y[:, None], np.ones(12)), folds)
-    search.laws = {(k, f): opposite for k in range(2) for f in range(3)}
-    search.law_scores = {(k, f): (4.0 + k, -4.0 - k) for k in range(2) for f in range(3)}
-    assert search._stacked() == {0: 1.0}
+    race = LawRace(priors, None, Data(X, y[:, None], np.ones(12)), folds)
+    race.fits = {(k, f): opposite for k in range(2) for f in range(3)}
+    race.scores = {(k, f): (4.0 + k, -4.0 - k) for k in range(2) for f in range(3)}
+    assert race.stacked() == {0: 1.0}
 
 
 # --- which law -----------------------------------------------------------------------------------
@@ -689,7 +710,7 @@ def test_uncertainty_follows_from_models_without_the_fold(xy, single):
     # the residuals of every fold are those of the model that the other folds choose
     sizes = []
     data = Data(X, y[:, None], np.ones(60))
-    recipe = model._recipe(60.0)
+    recipe = model._recipe(60.0, True)
     settings = SparseSettings(tuple(model.pools_), tuple(SIZES), tuple(ALPHAS))
     prior = CANDIDATES[model.learned_law_.candidate]
     laws = [fit_law(recipe, prior, data, train) for train, _ in folds]
@@ -844,15 +865,17 @@ def calls(monkeypatch):
     """What was fitted: rows of every law, and folds of sparse models."""
     seen = SimpleNamespace(laws=[], folds=[])
 
-    def law_spy(recipe, prior, data, rows):
+    original = learn_law.fit_law
+
+    def law_spy(prior, settings, data, rows):
         seen.laws.append((prior.name, len(rows)))
-        return fit_law(recipe, prior, data, rows)
+        return original(prior, settings, data, rows)
 
     def fold_spy(*args):
         seen.folds.append(args[4])
         return sparse_on_fold(*args)
 
-    monkeypatch.setattr(law_search, "fit_law", law_spy)
+    monkeypatch.setattr(learn_law, "fit_law", law_spy)
     monkeypatch.setattr(law_search, "sparse_on_fold", fold_spy)
     return seen
 
@@ -934,10 +957,10 @@ def test_verbose_tells_of_laws_then_of_models(xy, capsys, monkeypatch):
     ]
     assert "(law additive)" in lines[0]
     assert lines[0].endswith(", now law pairs")
-    assert lines[11].endswith(", now few terms")
+    assert lines[11].endswith("s left")
     assert lines[-1].endswith("0 s left")
     assert f"{model.fit_}, " in lines[-1]
-    assert " terms" in lines[-1]
+    assert " features" in lines[-1]
     assert f"best MSE {-model.best_score_:.4g}" in lines[-1]
 
 

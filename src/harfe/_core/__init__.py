@@ -1,1 +1,1 @@
-"""What every room needs: arguments, validation, folds, threads and memory, progress, tables of results."""
+"""What every room needs: arguments, validation, folds, threads, memory, progress, tables."""

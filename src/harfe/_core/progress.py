@@ -29,7 +29,7 @@ class SearchProgress:
         verbose: bool,
         name: str = "harfe",
     ) -> None:
-        planned = max(search.planned, 1)
+        planned = max(search.most_tasks, 1)
         self._progress = FitProgress(estimator, X, y, sample_weight, max_rounds=planned)
         self._verbose = verbose
         self._search = search
@@ -47,7 +47,7 @@ class SearchProgress:
         if self._verbose and (done == planned or now - self._told > pause):
             self._told = now
             left = f"{(now - self._started) / done * (planned - done):.0f} s left"
-            if done < planned:
+            if self._search.trying:
                 left += f", now {self._search.trying}"
             if terminal:
                 _rewrite(f"{self._count} {_bar(done / planned)} {left}, {self._best()}")

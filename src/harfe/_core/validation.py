@@ -24,12 +24,21 @@ def check_inputs(
         raise _named_text(X, error) from error
 
 
-def check_rows(X: Any, y: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Inputs and one real target as finite numbers, where no estimator remembers the columns."""
+def check_table(X: Any, *, min_rows: int = 1) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """Inputs as finite numbers, and their names, where no estimator remembers them."""
     try:
-        X = check_array(X, dtype=np.float64, ensure_min_samples=2, input_name="X")
+        values = check_array(X, dtype=np.float64, ensure_min_samples=min_rows, input_name="X")
     except ValueError as error:
         raise _named_text(X, error) from error
+    names = getattr(X, "columns", None)
+    if names is None or not all(isinstance(name, str) for name in names):
+        names = [f"x{j}" for j in range(values.shape[1])]
+    return values, tuple(names)
+
+
+def check_rows(X: Any, y: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Inputs and one real target as finite numbers, where no estimator remembers the columns."""
+    X, _ = check_table(X, min_rows=2)
     y = check_targets(y, len(X))
     if y.ndim > 1 or y.dtype.kind == "c":
         raise ValueError(

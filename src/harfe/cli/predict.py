@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import csv
 import gzip
 import io
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from harfe.cli.common import (
     CommandError,
@@ -29,6 +28,7 @@ from harfe.cli.common import (
 if TYPE_CHECKING:
     from harfe.tables import Frame, TableModel
     from harfe.tables.readers.open import Source
+    from harfe.tables.writers import Writer
 
 _ABOUT = """\
 Predict the rows of a table with a model that harfe fit has saved.
@@ -111,15 +111,16 @@ def run(options: argparse.Namespace) -> int:
     with open_table(options.data, **file_settings(options)) as source:
         ids = _ids(options.id, source.names, options.data)
         _check_columns(model, source.names, _called(options.data))
-        names = [*ids, *_answers(options)]
-        if len(set(names)) < len(names):
+        answers = _answers(options)
+        if set(ids) & set(answers):
             raise CommandError(
                 f"--id {ids[0]} would stand beside a column of that name in the output: rename it"
             )
-        with _writer(options.output, names, source) as writer:
-            blocks = _blocks(model, source, ids)
-            # Texts are read by Python itself: a second thread would only be in its way.
-            for block in _ahead(blocks) if source.dialect is None else blocks:
+        with (
+            _writer(options.output, ids, answers, source) as writer,
+            contextlib.closing(_ahead(_blocks(model, source, ids))) as blocks,
+        ):
+            for block in blocks:
                 X, new = model.encoder.encode_counting(block, options.missing)
                 unseen += new
                 values = model.predict_encoded(X, options.std, options.interval)
@@ -186,7 +187,7 @@ def _blocks(model: TableModel, source: Source, ids: Sequence[str]) -> Iterator[F
     return source.blocks(columns, {*ids, *categories})
 
 
-def _ahead(blocks: Iterator[Frame]) -> Iterator[Frame]:
+def _ahead(blocks: Iterator[Frame]) -> Generator[Frame]:
     """The same blocks; the next one is read while one is at work."""
     with ThreadPoolExecutor(1) as reader:
         coming = reader.submit(next, blocks, None)
@@ -203,25 +204,24 @@ def _texts(column: Any) -> Sequence[str]:
     return ["" if value != value else level(value) for value in column.tolist()]
 
 
-class _Writer(Protocol):
-    def write(self, ids: Sequence[Sequence[str]], columns: Sequence[Any]) -> None:
-        """Write ids and numbers of some rows."""
-        ...
-
-
 @contextlib.contextmanager
-def _writer(path: str, names: Sequence[str], source: Source) -> Iterator[_Writer]:
+def _writer(
+    path: str, ids: Sequence[str], answers: Sequence[str], source: Source
+) -> Iterator[Writer]:
     """The output by its name, whole or not there at all."""
+    from harfe.tables.writers import CsvWriter, ParquetWriter
+
     delimiter, decimal = ",", "."
     if source.dialect is not None:
         delimiter, decimal = source.dialect.delimiter, source.dialect.decimal
+    names = [*ids, *answers]
     if path == "-":
         sys.stdout.flush()
-        yield _CsvWriter(sys.stdout, names, delimiter, decimal)
+        yield CsvWriter(sys.stdout, names, delimiter, decimal)
         return
     with whole_file(path) as file:
         if path.endswith((".parquet", ".pq")):
-            with _ParquetWriter(file, names) as parquet:
+            with ParquetWriter(file, ids, answers) as parquet:
                 yield parquet
             return
         with contextlib.ExitStack() as stack:
@@ -229,59 +229,6 @@ def _writer(path: str, names: Sequence[str], source: Source) -> Iterator[_Writer
             if path.endswith(".gz"):
                 raw = stack.enter_context(gzip.GzipFile("", "wb", 6, file, mtime=0))  # type: ignore[assignment]
             text = io.TextIOWrapper(raw, "utf-8", newline="", write_through=False)
-            yield _CsvWriter(text, names, delimiter, decimal)
+            yield CsvWriter(text, names, delimiter, decimal)
             text.flush()
             text.detach()
-
-
-class _CsvWriter:
-    """Lines of text; a number has as many digits as tell it from all others."""
-
-    def __init__(self, file: Any, names: Sequence[str], delimiter: str, decimal: str) -> None:
-        self._csv = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-        self._decimal = decimal
-        # Written with the first rows: a table that is refused leaves no trace.
-        self._names: Sequence[str] = names
-
-    def write(self, ids: Sequence[Sequence[str]], columns: Sequence[Any]) -> None:
-        """Write ids and numbers of some rows."""
-        if self._names:
-            self._csv.writerow(self._names)
-            self._names = ()
-        self._csv.writerows(zip(*ids, *(self._numbers(c) for c in columns), strict=True))
-
-    def _numbers(self, column: Any) -> list[Any]:
-        values: list[Any] = column.tolist()
-        if (column != column).any():
-            values = ["" if value != value else value for value in values]
-        if self._decimal == ",":
-            values = [repr(value).replace(".", ",") if value != "" else "" for value in values]
-        return values
-
-
-class _ParquetWriter:
-    """Columns of a Parquet file."""
-
-    def __init__(self, file: BinaryIO, names: Sequence[str]) -> None:
-        try:
-            import pyarrow as pa
-            import pyarrow.parquet as pq
-        except ImportError as error:
-            raise ImportError(
-                'Parquet files need pyarrow: pip install "harfe[parquet]", or type -o out.csv'
-            ) from error
-        self._arrow, self._names = pa, list(names)
-        answers = {"prediction", "std", "lower", "upper"}
-        kinds = [(n, pa.float64() if n in answers else pa.string()) for n in names]
-        self._file = pq.ParquetWriter(file, pa.schema(kinds))
-
-    def __enter__(self) -> _ParquetWriter:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._file.close()
-
-    def write(self, ids: Sequence[Sequence[str]], columns: Sequence[Any]) -> None:
-        """Write ids and numbers of some rows."""
-        arrays = [*(list(texts) for texts in ids), *columns]
-        self._file.write_table(self._arrow.table(arrays, names=self._names))

@@ -34,7 +34,7 @@ def compare_methods(
     ----------
     X, y : arrays of shape (rows, inputs) and (rows,)
     methods : str or sequence of str, default="default"
-        Names in `harfe.compare.methods.METHODS`, or "default", "paper" (the methods in the paper's tables)
+        Names in `harfe.compare.METHODS`, or "default", "paper" (the methods in the paper's tables)
         or "all".
     cv : int, default=5
         Folds; equal rows stay together.

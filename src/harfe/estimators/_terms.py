@@ -20,9 +20,8 @@ from harfe.explain.stability import DrawProgress, Selection, Stability, assess
 from harfe.features.transformer import seed_of
 from harfe.model.expansion import Expansion
 from harfe.model.formula import formula
-from harfe.model.terms import feature_sets, refit, strongest_terms, term_names, term_values
-from harfe.selection.recipe import Fit, recipe_of
-from harfe.solvers.pursuit import PursuitResult
+from harfe.model.terms import feature_sets, strongest_terms, term_names, term_values
+from harfe.selection.recipe import Fit, FitSummary, recipe_of, refit
 
 
 class TermMethods:
@@ -101,9 +100,7 @@ class TermMethods:
             fit_intercept=recipe.fit_intercept,
             column_scale=recipe.column_scale,
         )
-        history = new.history_["objective"], new.history_["relative_residual"]
-        best = int(np.argmin(history[0]))
-        found = PursuitResult(new.support_[places], c, *history, best, new.stop_reason_)
+        found = FitSummary(new.support_[places], new.history_, new.stop_reason_)
         fit = Fit(new._pool, posed.bounds, posed.problem, np.arange(len(c)), found, expansion)
         with warnings.catch_warnings():
             # That the pursuit ended early was said when it did.
@@ -225,7 +222,7 @@ def _select(estimator: Any, X: Any, y: Any, seed: int, weights: NDArray[np.float
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, y, sample_weight=weights)
     pool = model._pool
-    drawn = pool.indices[(pool.indices >= 0) & (pool.values != 0)]
+    drawn = pool.indices[pool.present]
     return Selection(
         tuple(feature_sets(model.expansion_.features)),
         np.bincount(drawn, minlength=pool.n_variables) / len(pool),

@@ -104,19 +104,16 @@ class ExpansionRegressor(  # type: ignore[override]  # _pool can be set: see `Sa
         if fit.units is not None:
             self._pool_units = fit.units
         self._y_ndim = y_ndim
-        self.support_ = fit.result.support
+        self.support_ = fit.summary.support
         self.n_components_, self.n_nonzero_coefs_ = recipe.n_components, recipe.n_nonzero_coefs
-        self.n_iter_ = fit.result.n_iter
-        self.history_ = {
-            "objective": fit.result.objective,
-            "relative_residual": fit.result.relative_residual,
-        }
-        self._stop_reason = fit.result.reason.name
+        self.n_iter_ = fit.summary.n_iter
+        self.history_ = dict(fit.summary.history)
+        self._stop_reason = fit.summary.reason.name
         # Those of the function before this fit.
         self.__dict__.pop("feature_importances_", None)
         self.inputs_ = InputSummary.of(fit.expansion, X, weights)
-        if fit.result.reason is StopReason.MAX_ITER:
-            warnings.warn(fit.result.reason.value, ConvergenceWarning, stacklevel=3)
+        if fit.summary.reason is StopReason.MAX_ITER:
+            warnings.warn(fit.summary.reason.value, ConvergenceWarning, stacklevel=3)
 
     def _columns(self) -> tuple[str, ...]:
         names = getattr(self, "feature_names_in_", None)

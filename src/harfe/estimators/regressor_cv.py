@@ -21,11 +21,9 @@ from harfe.features.law import FeatureLaw
 from harfe.features.mixed_law import MixedLaw
 from harfe.features.transformer import law_of, seed_of
 from harfe.features.units import varies
-from harfe.learning.candidates import CANDIDATES, LearnedLaw
+from harfe.learning.candidates import CANDIDATES, LawSettings
 from harfe.learning.likelihood import Prior
 from harfe.model.uncertainty import Uncertainty
-from harfe.selection.choosing import Choice
-from harfe.selection.grid_search import GridSearch
 from harfe.selection.grid_values import (
     candidate_alphas,
     candidate_orders,
@@ -33,10 +31,12 @@ from harfe.selection.grid_values import (
     candidate_sizes,
 )
 from harfe.selection.law_search import LawSearch
-from harfe.selection.race import Data, Race
+from harfe.selection.learn_law import LawRace
+from harfe.selection.race import Pool, Race
 from harfe.selection.recipe import Recipe
-from harfe.selection.results import cell_params, params_of_choice, results_of
-from harfe.selection.rows import make_scoring
+from harfe.selection.results import SearchOutcome, cell_params, params_of_choice, results_of
+from harfe.selection.rows import Data, Scoring, make_scoring
+from harfe.selection.search import Search
 from harfe.selection.sparse_models import KINDS, SparseSettings, check_memory
 from harfe.solvers.pursuit import check_settings
 
@@ -265,37 +265,45 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         weights = check_weights(sample_weight, X)
         counted = weights > 0
         self._check()
-        self._learns = self._learns_law(X[counted], y, weights[counted])
-        recipe = self._recipe(weights.sum())
-        folds, n_first = self._folds(X, y, weights, groups, recipe.seed)
+        learns = self._learns_law(X[counted], y, weights[counted])
+        recipe = self._recipe(weights.sum(), learns)
+        folds, n_first = self._folds(X, y, weights, groups, recipe.seed, repeat=not learns)
         every_X, every_y = X, y
         X, y, weights = X[counted], y[counted], weights[counted]
         data = Data(X, y.reshape(len(y), -1), weights)
-        search = self._search(recipe, data, folds, n_first, y.ndim)
+        scoring = make_scoring(self, data, y.ndim)
+        self.alphas_ = np.array(candidate_alphas(self.alphas))
+        plan: LawSearch | Race
+        if learns:
+            plan = self._plan_law(recipe, data, folds, scoring)
+        else:
+            plan = self._plan_grid(recipe, data, folds, n_first, scoring)
         earlier = getattr(self, "_finished", {}) if self.warm_start else {}
-        search.resume({bytes.fromhex(key): value for key, value in earlier.items()})
-        max_time = np.inf if self.max_time is None else float(self.max_time)
+        search = Search(
+            plan,
+            n_jobs=self.n_jobs,
+            deadline=started + (np.inf if self.max_time is None else float(self.max_time)),
+            earlier={bytes.fromhex(key): value for key, value in earlier.items()},
+        )
         monitor = SearchProgress(self, search, every_X, every_y, sample_weight, self.verbose)
-        self.search_complete_ = search.run(self.n_jobs, started + max_time, monitor.after_task)
-        # Laws hold the rows they were fitted to: they stay only where they are asked for.
-        keeps = self.warm_start or isinstance(search, GridSearch)
-        finished = search.finished() if keeps else {}
-        # Keys as text, which files of skops can hold.
+        self.search_complete_ = search.run(monitor.after_task)
+        # Results may hold rows: they stay only where they are asked for. Keys as text, which files
+        # of skops can hold.
+        finished = search.finished if self.warm_start else {}
         self._finished = {key.hex(): value for key, value in finished.items()}
-        choice = search.choose(self.selection)
         monitor.after_search()
         with one_blas_thread():
-            fit, final = search.fit(choice)
-            self._report(search, final, choice)
+            outcome = plan.outcome(self.selection)
+            self._report(outcome)
             self.uncertainty_ = Uncertainty.calibrated(
-                fit.posterior(final.alpha),
+                outcome.fit.posterior(outcome.recipe.alpha),
                 folds[:n_first],
-                lambda fold, _: search.fit_without(fold, self.selection),
+                lambda fold, _: outcome.fit_without(fold),
                 X,
                 y,
                 weights,
             )
-            self._adopt(fit, final, X, y.ndim, weights)
+            self._adopt(outcome.fit, outcome.recipe, X, y.ndim, weights)
         monitor.close()
         return self
 
@@ -329,10 +337,10 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
                 "e.g. max_time=60"
             )
 
-    def _recipe(self, total_weight: float) -> Recipe:
+    def _recipe(self, total_weight: float, learns: bool) -> Recipe:
         """Settings that all candidates share; order, scale, s and α are placeholders."""
         N = pool_size(self.n_components, max(total_weight, self.n_features_in_))
-        if self._learns and isinstance(self.n_components, str):
+        if learns and isinstance(self.n_components, str):
             N = _LEARNED_POOL
         check_settings(
             n_nonzero_coefs=1,
@@ -370,12 +378,13 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         weights: NDArray[np.float64],
         groups: Any,
         seed: int,
+        repeat: bool,
     ) -> tuple[list[Fold], int]:
         """All folds, and how many of them cover the rows once."""
         counted = weights > 0
         n_splits, repeats = _N_SPLITS, 1
         if groups is None:
-            repeats = _REPEATS if weights.sum() < _FEW_ROWS and not self._learns else 1
+            repeats = _REPEATS if weights.sum() < _FEW_ROWS and repeat else 1
         else:
             groups = _check_groups(groups, counted)
             n_splits = min(n_splits, len(np.unique(groups[counted])))
@@ -387,42 +396,42 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         folds = make_folds("cv", cv, X, y, seed, counted=counted, groups=groups, repeats=repeats)
         return folds, len(folds) // repeats
 
-    def _search(
-        self, recipe: Recipe, data: Data, folds: list[Fold], n_first: int, y_ndim: int
-    ) -> GridSearch | LawSearch:
-        """Candidates of every kind, and the rows they are tried on."""
-        scoring = make_scoring(self, data, y_ndim)
-        lightest = min(data.weights[train].sum() for train, _ in folds)
-        self.alphas_ = np.array(candidate_alphas(self.alphas))
+    def _plan_law(
+        self, recipe: Recipe, data: Data, folds: list[Fold], scoring: Scoring | None
+    ) -> LawSearch:
+        """Candidates for a learned law, and the sparse models to try under the winner."""
         N = recipe.n_components
-        if self._learns:
-            check_memory(len(data.X), N, recipe.memory_budget)
-            self.sizes_ = np.array(candidate_sizes(self.n_nonzero_coefs, N, N))
-            kinds: tuple[str, ...] = KINDS if self.refine else KINDS[:-1]
-            if self.activation == "exp" or not self.fit_intercept:
-                # A reference is real and has a constant.
-                kinds = KINDS[:1]
-            settings = SparseSettings(
-                kinds, tuple(self.sizes_.tolist()), tuple(self.alphas_.tolist())
-            )
-            return LawSearch(recipe, self._priors(), settings, data, folds, scoring)
-        self.sizes_ = np.array(candidate_sizes(self.n_nonzero_coefs, N, lightest))
-        pools = self._pools(recipe)
-        race = Race(
-            [law_recipe for _, law_recipe in pools],
-            self.sizes_.tolist(),
-            self.alphas_.tolist(),
-            data,
-            folds,
-            n_first,
-            scoring,
+        check_memory(len(data.X), N, recipe.memory_budget)
+        self.sizes_ = np.array(candidate_sizes(self.n_nonzero_coefs, N, N))
+        kinds: tuple[str, ...] = KINDS if self.refine else KINDS[:-1]
+        if self.activation == "exp" or not self.fit_intercept:
+            # A reference is real and has a constant.
+            kinds = KINDS[:1]
+        law = LawSettings(
+            recipe.seed, self.input_scale, self.input_clip, activation=self.activation
         )
-        return GridSearch(race, [pool for pool, _ in pools])
+        race = LawRace(self._priors(), law, data, folds, scoring)
+        settings = SparseSettings(kinds, tuple(self.sizes_.tolist()), tuple(self.alphas_.tolist()))
+        return LawSearch(race, recipe, settings)
 
-    def _pools(self, recipe: Recipe) -> list[tuple[tuple[Any, Any], Recipe]]:
+    def _plan_grid(
+        self,
+        recipe: Recipe,
+        data: Data,
+        folds: list[Fold],
+        n_first: int,
+        scoring: Scoring | None,
+    ) -> Race:
         """Every order and scale of the grid, or the law that was given."""
+        lightest = min(data.weights[train].sum() for train, _ in folds)
+        sizes = candidate_sizes(self.n_nonzero_coefs, recipe.n_components, lightest)
+        self.sizes_ = np.array(sizes)
+        alphas = self.alphas_.tolist()
+        return Race(recipe, self._pools(), sizes, alphas, data, folds, n_first, scoring)
+
+    def _pools(self) -> list[Pool]:
         if isinstance(self.law, FeatureLaw | MixedLaw):
-            return [((self.law.orders, self.law.scale), recipe)]
+            return [Pool(self.law.orders, self.law.scale, self._law(1, 1.0), given=True)]
         d = self.n_features_in_
         if self.variable_weights is not None:
             d = min(d, np.count_nonzero(self.variable_weights))
@@ -434,7 +443,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
                 same = replace(law, orders=tuple(dict.fromkeys(law.orders)))
                 if same not in laws:
                     laws.add(same)
-                    pools.append(((order, scale), replace(recipe, law=law)))
+                    pools.append(Pool(order, scale, law))
         return pools
 
     def _priors(self) -> list[Prior]:
@@ -447,31 +456,22 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
             kept.setdefault(replace(capped, name=""), capped)
         return list(kept.values())
 
-    def _report(self, search: GridSearch | LawSearch, final: Recipe, choice: Choice) -> None:
-        """Fill the attributes that tell of the search."""
-        self.mse_path_, scores = search.table()
-        self.best_score_ = choice.score
-        self.n_splits_ = scores.shape[-1]
-        self.alpha_ = final.alpha
-        self.learned_law_: LearnedLaw | None = None
-        if isinstance(search, LawSearch):
-            self.learned_law_ = search.learned()
-            self.pools_: list[Any] = list(search.settings.kinds)
-            self.fit_ = self.pools_[choice.pool]
-            tried = [{"fit": kind} for kind in self.pools_]
-            own: dict[str, Any] = {"law": final.law}
-            self.order_, self.scale_ = final.law.orders, np.array(final.law.scale)
-        else:
-            self.pools_ = list(search.pools)
-            self.fit_ = "data"
-            tried = [{"order": order, "scale": scale} for order, scale in self.pools_]
-            self.order_, self.scale_ = self.pools_[choice.pool]
-            given = isinstance(self.law, FeatureLaw | MixedLaw)
-            own = {"law": self.law} if given else tried[choice.pool]
-        cells = cell_params(tried, self.sizes_, self.alphas_)
-        self.cv_results_ = results_of(cells, scores.reshape(len(cells), -1))
+    def _report(self, outcome: SearchOutcome) -> None:
+        """Fill the attributes that describe the search."""
+        self.mse_path_ = outcome.errors
+        self.best_score_ = outcome.choice.score
+        self.n_splits_ = outcome.scores.shape[-1]
+        self.alpha_ = outcome.recipe.alpha
+        self.learned_law_ = outcome.learned_law
+        self.pools_ = outcome.candidates
+        self.fit_ = outcome.kind
+        self.order_, self.scale_ = outcome.order, outcome.scale
+        cells = cell_params(outcome.params, self.sizes_, self.alphas_)
+        self.cv_results_ = results_of(cells, outcome.scores.reshape(len(cells), -1))
         plain = HARFERegressor().get_params()
-        self.best_params_ = params_of_choice(self.get_params(), plain, final, own)
+        self.best_params_ = params_of_choice(
+            self.get_params(), plain, outcome.recipe, outcome.chosen_params
+        )
 
 
 def _check_groups(groups: Any, counted: NDArray[np.bool_]) -> NDArray[Any]:

@@ -153,9 +153,8 @@ class _Term:
 
 def _term(expansion: Expansion, target: int, u: IndexSet, places: NDArray[np.intp]) -> _Term:
     pool = expansion.features.take(places)
-    used = (pool.indices >= 0) & (pool.values != 0)
     indices = (
-        np.where(used, np.searchsorted(u, pool.indices), -1)
+        np.where(pool.present, np.searchsorted(u, pool.indices), -1)
         if u
         else np.full_like(pool.indices, -1)
     )

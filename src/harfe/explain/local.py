@@ -159,5 +159,5 @@ def outside_range(
     """Which used inputs lie outside their range in training, shape (rows, inputs)."""
     features = expansion.features
     used = np.zeros(features.n_variables, dtype=bool)
-    used[features.indices[(features.indices >= 0) & (features.values != 0)]] = True
+    used[features.indices[features.present]] = True
     return ((kept.lower > X) | (kept.upper < X)) & used

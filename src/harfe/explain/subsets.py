@@ -42,9 +42,9 @@ def members_of(features: FeaturePool) -> dict[IndexSet, Members]:
     """
     _check_number(features)
     found: dict[IndexSet, tuple[list[int], list[int]]] = {}
-    for j, (indices, values) in enumerate(zip(features.indices, features.values, strict=True)):
+    for j, (indices, present) in enumerate(zip(features.indices, features.present, strict=True)):
         subsets: list[tuple[IndexSet, int]] = [((), 0)]
-        for place in np.flatnonzero((indices >= 0) & (values != 0)).tolist():
+        for place in np.flatnonzero(present).tolist():
             k = int(indices[place])
             subsets += [(tuple(sorted((*u, k))), mask | 1 << place) for u, mask in subsets]
         for u, mask in subsets[1:]:

@@ -65,7 +65,7 @@ class Waves:
         self._distribution = distribution
         self._inputs: dict[int, _Input] = {}
         chi = np.ones(pool.indices.shape, dtype=complex)
-        present = (pool.indices >= 0) & (pool.values != 0)
+        present = pool.present
         for k in np.unique(pool.indices[present]).tolist():
             at = np.nonzero(present & (pool.indices == k))
             waves = distribution.waves(k, pool.values[at])

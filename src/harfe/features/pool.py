@@ -49,6 +49,11 @@ class FeaturePool:
         """Whether the features are exp(i·)."""
         return self.activation == "exp"
 
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Which entries of `indices` are inputs in use: neither padding nor of weight 0."""
+        return (self.indices >= 0) & (self.values != 0)
+
     def take(self, chosen: NDArray[np.intp] | slice) -> FeaturePool:
         """Pool of the chosen features, in the order given."""
         return FeaturePool(

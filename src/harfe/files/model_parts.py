@@ -16,7 +16,6 @@ from harfe.explain.inputs.summary import InputSummary
 from harfe.features.law import ACTIVATIONS, FeatureLaw
 from harfe.features.mixed_law import MixedLaw
 from harfe.features.pool import FeaturePool
-from harfe.features.pool_origin import PoolOrigin
 from harfe.features.units import InputBounds, InputUnits
 from harfe.files.specs import (
     Array,
@@ -35,6 +34,7 @@ from harfe.files.specs import (
 )
 from harfe.learning.candidates import LearnedLaw
 from harfe.model.expansion import Expansion
+from harfe.model.pool_origin import PoolOrigin
 from harfe.model.uncertainty import Posterior, Uncertainty
 from harfe.solvers.pursuit import StopReason
 
@@ -235,5 +235,4 @@ SEARCH_ATTRIBUTES: dict[str, Spec] = {
     "sizes_": Array("i", (None,)),
     "n_splits_": Whole(),
     "search_complete_": Flag(),
-    "_learns": Flag(),
 }

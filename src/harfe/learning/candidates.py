@@ -1,7 +1,7 @@
 """Learning the law of the features from data.
 
-A candidate is a prior on laws (`harfe.learning.likelihood.Prior`): how many variables a feature may look at,
-and how freely scales may differ. Each is fitted by its penalised likelihood; which one is used is
+A candidate is a prior on laws (`Prior`): how many inputs a feature may look at, and how freely
+scales may differ. Each is fitted by its penalised likelihood; which one is used is
 decided by its error on held-out rows, with the law fitted anew without them: likelihoods of
 different candidates tell less (heavy tails are fitted by interactions that do not exist).
 """

@@ -101,7 +101,7 @@ class _Addend:
 def _addends(expansion: Expansion, target: int) -> list[_Addend]:
     """Features with a coefficient, the largest first; real ones where the output is real."""
     features, coefs = expansion.features, expansion.coef[target]
-    addends = []
+    addends, present = [], features.present
     for j in np.argsort(-np.abs(coefs), kind="stable"):
         c, activation, phase = coefs[j].item(), features.activation, float(features.phases[j])
         if c == 0:
@@ -112,8 +112,9 @@ def _addends(expansion: Expansion, target: int) -> list[_Addend]:
             c = c.real
         weights = tuple(
             (int(k), float(w))
-            for k, w in zip(features.indices[j], features.values[j], strict=True)
-            if k >= 0 and w != 0
+            for k, w in zip(
+                features.indices[j][present[j]], features.values[j][present[j]], strict=True
+            )
         )
         addends.append(_Addend(c, activation, weights, phase))
     return addends

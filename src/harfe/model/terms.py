@@ -15,14 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harfe._core.threads import one_blas_thread
 from harfe.features.pool import FeaturePool
-from harfe.features.units import InputBounds
 from harfe.model.expansion import Expansion
-from harfe.selection.recipe import Posed
-from harfe.solvers.homes import make_problem
-from harfe.solvers.problem import Problem, Targets
-from harfe.solvers.ridge import RestrictedRidge
+from harfe.solvers.problem import Targets
 
 # Variables of a term, ascending.
 IndexSet = tuple[int, ...]
@@ -30,10 +25,9 @@ IndexSet = tuple[int, ...]
 
 def feature_sets(features: FeaturePool) -> list[IndexSet]:
     """Variables that each feature uses: those with a weight other than 0, ascending."""
-    used = (features.indices >= 0) & (features.values != 0)
     return [
         tuple(sorted(indices[present].tolist()))
-        for indices, present in zip(features.indices, used, strict=True)
+        for indices, present in zip(features.indices, features.present, strict=True)
     ]
 
 
@@ -120,44 +114,6 @@ def strongest_terms(
     order = np.argsort(-term_strengths(expansion, X, weights, unit), kind="stable")
     kept = [groups[k] for k in order[:n_terms]]
     return np.sort(np.concatenate([np.empty(0, dtype=np.intp), *kept]))
-
-
-def refit(
-    expansion: Expansion,
-    places: NDArray[np.intp],
-    X: NDArray[np.float64],
-    y: NDArray[Any],
-    weights: NDArray[np.float64],
-    *,
-    alpha: float,
-    memory_budget: float,
-    fit_intercept: bool,
-    column_scale: str,
-) -> tuple[Posed, NDArray[Any], Expansion]:
-    """Ridge solution on some features of an expansion, which stay as they are.
-
-    Minimises (1/M) Σ_k w_k |y_k - (A_S c)_k|² + α‖c‖² with A, M and scales as in `harfe.solvers.problem`, S
-    the features at `places`. Returns the problem of these features alone, its solution c and the
-    function it stands for.
-    """
-    features = expansion.features.take(places)
-    infinite = np.full(features.n_variables, np.inf)
-    bounds = expansion.bounds or InputBounds(-infinite, infinite)
-    with one_blas_thread():
-        problem: Problem = make_problem(
-            features,
-            bounds.clip(X),
-            y,
-            weights,
-            largest_support=len(features),
-            memory_budget=memory_budget,
-            fit_intercept=fit_intercept,
-            column_scale=column_scale,
-        )
-        posed = Posed(features, bounds, problem, expansion.columns, expansion.complex_output)
-        every = np.arange(len(features))
-        c = RestrictedRidge(problem, alpha).solve(every)
-        return posed, c, posed.expansion(every, c)
 
 
 def _parts(expansion: Expansion, groups: Any) -> Iterator[Expansion]:

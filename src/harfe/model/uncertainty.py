@@ -6,10 +6,10 @@ observation at x is
 
     σ² (1 + h(x)),   h(x) = (1 + a(x)* (A_S*WA_S/M + α)⁻¹ a(x)) / M,
 
-with a(x) the kept features, centred and scaled as in `harfe.solvers.problem`. That takes the support for
-given. So σ² is not that of the residuals of the fit but of rows that neither the fit nor the choice
-of its settings has seen: σ² = Σ w r²/(1 + h) / Σ w over out-of-fold residuals r. The same
-r/√(1 + h), ranked by size, give intervals that hold their level whatever the law of the noise
+with a(x) the kept features, centred and scaled as in `harfe.solvers.problem`. That takes the
+support for given. So σ² is not that of the residuals of the fit but of rows that neither the fit
+nor the choice of its settings has seen: σ² = Σ w r²/(1 + h) / Σ w over out-of-fold residuals r. The
+same r/√(1 + h), ranked by size, give intervals that hold their level whatever the law of the noise
 (conformal prediction).
 """
 

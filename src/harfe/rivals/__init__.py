@@ -1,9 +1,9 @@
 """The methods that the paper compares with, as scikit-learn regressors. Experimental.
 
-Names and defaults here may change without notice, and nothing else in the package imports this
-one: `harfe.compare.methods` names its estimators, and `harfe.compare_methods` runs them side by side with harfe.
-Each is written from the equations of its paper and chooses its settings by cross-validation on the
-training rows where they are "auto".
+Names and defaults here may change without notice, and nothing else in the package imports this one:
+`harfe.compare.methods` names its estimators, and `harfe.compare_methods` runs them side by side
+with harfe. Each is written from the equations of its paper and chooses its settings by
+cross-validation on the training rows where they are "auto".
 
 Two families that the paper cites are left out. Multiple kernel learning stands in none of its
 tables; COSSO and SSAM are its members that do. Exact branch-and-bound solvers of sparse ridge

@@ -20,7 +20,8 @@ from harfe._core.threads import one_blas_thread
 from harfe._core.validation import check_inputs, check_targets
 from harfe.features.transformer import seed_of
 from harfe.features.units import varies
-from harfe.rivals._search import Family, Function, Search
+from harfe.rivals._search import Family, FamilySearch, Function
+from harfe.selection.search import Search
 from harfe.solvers.problem import Targets
 
 
@@ -103,17 +104,18 @@ class Rival(CallbackSupportMixin, RegressorMixin, BaseEstimator):
 
     def _search(
         self, families: list[Family], X: NDArray[np.float64], y: NDArray[Any], seed: int
-    ) -> Search:
+    ) -> FamilySearch:
         target = self._pose_target(y)
         if sum(len(family.settings) for family in families) == 1:
-            return Search(families, [], X, target)
+            return FamilySearch(families, [], X, target)
         folds = make_folds("cv", self.cv, X, y, seed)
-        search = Search(families, folds, X, target, self._enough)
+        plan = FamilySearch(families, folds, X, target, self._enough)
+        search = Search(plan)
         monitor = SearchProgress(self, search, X, y, None, self.verbose, type(self).__name__)
         search.run(monitor.after_task)
         monitor.after_search()
         monitor.close()
-        return search
+        return plan
 
     def _pose_target(self, y: NDArray[Any]) -> NDArray[Any]:
         """`y` as the method sees it; remembers the way back."""

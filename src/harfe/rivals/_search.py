@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from harfe._core.folds import Fold
 from harfe.features.units import varies
 from harfe.selection.results import results_of
+from harfe.selection.search import Stage, Task
 
 
 class Function(Protocol):
@@ -66,8 +68,8 @@ class Family:
     prepare: Callable[[], Fits]
 
 
-class Search:
-    """Settings with the smallest mean squared error on held-out rows.
+class FamilySearch:
+    """Settings with the smallest mean squared error on held-out rows; a plan of the engine.
 
     Parameters
     ----------
@@ -92,28 +94,46 @@ class Search:
         self._errors: list[NDArray[np.float64]] = []
         self._best = (np.inf, 0, 0)
         self._fits: Fits | None = None
-        self.planned = len(families) * len(folds)
-        self.trying = families[0].label if families else ""
+        self._later = 0
+        self._columns: list[NDArray[np.float64]] = []
 
-    def run(self, after_task: Callable[[int, int], bool]) -> None:
-        """Judge family after family; a callback that returns true ends the search early."""
-        done, stop = 0, False
-        for number, family in enumerate(self._families):
-            self.trying = family.label
-            fits = family.prepare()
-            errors = np.empty((len(family.settings), len(self._folds)))
-            for place, (train, out) in enumerate(self._folds):
-                errors[:, place] = self._one(family, fits, train, out)
-                done += 1
-                if place == len(self._folds) - 1:
-                    self._adopt(number, errors, fits)
-                    if self._enough([float(e.mean(axis=1).min()) for e in self._errors]):
-                        self.planned = done
-                stop = after_task(done, self.planned) or stop
-            if stop or self.planned == done:
-                break
+    @property
+    def most_tasks(self) -> int:
+        """Every family on every fold."""
+        return len(self._families) * len(self._folds)
 
-    def _one(
+    def stages(self) -> Iterator[Stage]:
+        """Family after family, each on all folds, while there may be a better one."""
+        for number in range(len(self._families)):
+            self._later = (len(self._families) - number - 1) * len(self._folds)
+            # A family is judged by all of its folds, or not at all.
+            yield Stage(partial(self._tasks, number), needed=number == 0, whole=True)
+            if not self._later:
+                return
+
+    def _tasks(self, number: int) -> list[Task]:
+        family = self._families[number]
+        fits = family.prepare()
+        return [
+            Task((number, place, fits), family.label, self._judge, (family, fits, train, out))
+            for place, (train, out) in enumerate(self._folds)
+        ]
+
+    def take(self, name: tuple[int, int, Fits], result: NDArray[np.float64]) -> None:
+        """Accept the errors of a family on a fold."""
+        number, place, fits = name
+        self._columns.append(result)
+        if place == len(self._folds) - 1:
+            self._adopt(number, np.stack(self._columns, axis=1), fits)
+            self._columns = []
+            if self._enough([float(e.mean(axis=1).min()) for e in self._errors]):
+                self._later = 0
+
+    def tasks_later(self) -> int:
+        """Tasks to be expected after the current family."""
+        return self._later
+
+    def _judge(
         self, family: Family, fits: Fits, train: NDArray[np.intp], out: NDArray[np.intp]
     ) -> NDArray[np.float64]:
         y = self._y

@@ -9,12 +9,12 @@ the data have every ridge weight to look good with, where a match has one chance
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-# Mean errors this close to the lowest count as equal: the fewest terms win.
+# Mean errors this close to the lowest count as equal: the fewest features win.
 _EQUAL = 0.005
 
 # Fits on the data must beat the best match by so many standard errors over the folds.
@@ -52,27 +52,42 @@ def choose_cell(
         Which kinds are fits on the data.
     sizes : sequence of int
     selection : {"best", "one_se"}
-        The fewest terms of all within 0.5 % of the best, or within one standard error.
+        The fewest features of all within 0.5 % of the best, or within one standard error.
     """
     data = np.where(on_data[:, None, None, None], scores, np.nan)
     matches = np.where(on_data[:, None, None, None], np.nan, scores - straying)
     rank = {"best": _EQUAL, "one_se": None}[selection]
     if not np.isfinite(_means(matches)).any():
-        return fewest_terms(scores, data, sizes, rank)
+        return fewest_features(scores, data, sizes, rank)
     if np.isfinite(_means(data)).any():
         ahead = scores[_highest(data)] - scores[_highest(matches)]
         if ahead.mean() > _CLEARLY * _standard_error(ahead):
-            return fewest_terms(scores, data, sizes, rank)
-    return fewest_terms(scores, matches, sizes, rank)
+            return fewest_features(scores, data, sizes, rank)
+    return fewest_features(scores, matches, sizes, rank)
 
 
-def fewest_terms(
+def choose(scores: NDArray[np.float64], sizes: Sequence[int], selection: str) -> Choice:
+    """Pick a cell of `scores` (pools, sizes, alphas, folds), of the pools with the most folds.
+
+    "best" has the highest mean score. "one_se" has the fewest features of all whose mean is within
+    one standard error of the best, and among those the highest mean. Ties go to the fewest
+    features, then to the larger ridge weight.
+    """
+    counts = np.sum(np.isfinite(scores[:, 0, 0, :]), axis=-1)
+    complete = np.flatnonzero(counts == counts.max())
+    chosen = scores[complete]
+    chosen = chosen[..., np.isfinite(chosen[0, 0, 0])]
+    cell = fewest_features(chosen, chosen, sizes, None if selection == "one_se" else 0.0)
+    return replace(cell, pool=int(complete[cell.pool]))
+
+
+def fewest_features(
     scores: NDArray[np.float64],
     merit: NDArray[np.float64],
     sizes: Sequence[int],
     slack: float | None,
 ) -> Choice:
-    """The cell with the fewest terms among those whose mean merit counts as the best.
+    """The cell with the fewest features among those whose mean merit counts as the best.
 
     That is within a share `slack` of it, or with None within one standard error. Ties go to the
     higher merit, then to the larger ridge weight.

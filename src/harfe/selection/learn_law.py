@@ -1,25 +1,203 @@
-"""learn_law: the law of the features alone, for use with any estimator that takes one."""
+"""The law of the features alone: candidates race, and the best, or a stack of them, wins.
+
+Each candidate is fitted without a fold and predicts its rows by its reference: all candidates on
+the first folds, the two best on the others.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harfe._core.arguments import check_choice, check_clip
-from harfe._core.folds import make_folds
-from harfe._core.validation import check_inputs, check_targets, check_weights
-from harfe.features.law import FeatureLaw
-from harfe.features.transformer import SparseRandomFeatures, seed_of
+from harfe._core.folds import Fold, make_folds
+from harfe._core.threads import one_blas_thread
+from harfe._core.validation import check_table, check_targets, check_weights
+from harfe.features.transformer import seed_of
 from harfe.features.units import INPUT_SCALES, varies
-from harfe.learning.candidates import CANDIDATES, LearnedLaw
-from harfe.selection.law_search import Clock, LawSearch
-from harfe.selection.race import Data
-from harfe.selection.recipe import Recipe
-from harfe.selection.sparse_models import SparseSettings
+from harfe.learning.candidates import (
+    CANDIDATES,
+    MOST_ROWS,
+    LawFit,
+    LawSettings,
+    LearnedLaw,
+    fit_candidate,
+    stack,
+    standardise,
+)
+from harfe.learning.likelihood import Prior
+from harfe.learning.stacking import stack_weights
+from harfe.selection.rows import Data, Scoring
+from harfe.selection.search import Digest, Search, Stage, Task
+
+# Folds on which all candidates run, and how many go on; all of them while rows are few.
+_FIRST_FOLDS, _FINALISTS = 2, 2
+_FEW_ROWS = 300
+
+
+def fit_law(prior: Prior, settings: LawSettings, data: Data, rows: NDArray[np.intp]) -> LawFit:
+    """Fit a candidate to some rows."""
+    with one_blas_thread():
+        standard = standardise(data.X[rows], data.y[rows], data.weights[rows], settings)
+        return fit_candidate(prior, standard, settings)
+
+
+@dataclass
+class LawRace:
+    """Candidates for the law against each other, fold by fold; a plan of `harfe.selection.search`.
+
+    Attributes
+    ----------
+    fits : dict
+        (candidate, fold) -> LawFit.
+    scores : dict
+        (candidate, fold) -> (error, score) of the reference on the held-out rows.
+    """
+
+    priors: Sequence[Prior]
+    settings: LawSettings
+    data: Data
+    folds: Sequence[Fold]
+    scoring: Scoring | None = None
+    fits: dict[tuple[int, int], LawFit] = field(default_factory=dict)
+    scores: dict[tuple[int, int], tuple[float, float]] = field(default_factory=dict)
+    _later: int = 0
+
+    @property
+    def most_tasks(self) -> int:
+        """Every candidate on every fold."""
+        return len(self.priors) * len(self.folds)
+
+    def stages(self) -> Iterator[Stage]:
+        """All candidates on the first folds, the best on the others."""
+        n_first = min(_FIRST_FOLDS, len(self.folds))
+        few = self.data.weights.sum() < _FEW_ROWS
+        finalists = len(self.priors) if few else min(_FINALISTS, len(self.priors))
+        self._later = finalists * (len(self.folds) - n_first)
+        base = self.digest()
+        every = range(len(self.priors))
+        yield Stage(partial(self._tasks, every, range(n_first), base), needed=True)
+
+        def last() -> list[Task]:
+            self._later = 0
+            ranked = sorted(self._mean_scores(n_first), key=lambda pair: -pair[1])
+            best = sorted(k for k, _ in ranked[:finalists])
+            return self._tasks(best, range(n_first, len(self.folds)), base)
+
+        if len(self.folds) > n_first:
+            yield Stage(last)
+
+    def digest(self) -> Digest:
+        """What all results depend on."""
+        scorer = None if self.scoring is None else self.scoring.scorer  # type: ignore[attr-defined]
+        return Digest(self.data.X, self.data.y, self.data.weights, self.settings, scorer)
+
+    def _tasks(self, candidates: Sequence[int], folds: range, base: Digest) -> list[Task]:
+        return [
+            Task(
+                (k, f),
+                f"law {self.priors[k].name}",
+                fit_law,
+                (self.priors[k], self.settings, self.data, self.folds[f][0]),
+                base.key(*self.folds[f], self.priors[k]),
+            )
+            for f in folds
+            for k in candidates
+        ]
+
+    def take(self, name: tuple[int, int], result: LawFit) -> None:
+        """Accept a law fitted without a fold, and score it there."""
+        self.fits[name] = result
+        test = self.folds[name[1]][1]
+        prediction = result.predict(self.data.X[test])
+        error = float(self.data.errors(prediction[:, None], test)[0])
+        score = -error if self.scoring is None else self.scoring(prediction, test)
+        self.scores[name] = error, score
+
+    def tasks_later(self) -> int:
+        """Tasks to be expected after the current stage."""
+        return self._later
+
+    def best_so_far(self) -> tuple[float, str]:
+        """Best mean score and the law that has it."""
+        best, score = self._best()
+        return score, f"law {self.priors[best].name}"
+
+    def _best(self) -> tuple[int, float]:
+        """Candidate with the best mean score over the folds, of those that ran on the most."""
+        return max(self._mean_scores(len(self.folds)), key=lambda pair: pair[1])
+
+    def _mean_scores(self, n_folds: int) -> list[tuple[int, float]]:
+        """Mean score of every candidate over the first folds, of those that ran on the most."""
+        scores = {
+            k: [s for (j, f), (_, s) in self.scores.items() if j == k and f < n_folds]
+            for k in range(len(self.priors))
+        }
+        most = max(len(s) for s in scores.values())
+        return [(k, float(np.mean(s))) for k, s in scores.items() if len(s) == most]
+
+    def stacked(self) -> dict[int, float]:
+        """Weights of the candidates that make up the reference: the best one, or several.
+
+        By what every candidate, fitted without the fold, predicts for its rows; with a `scoring` of
+        the user's own, too.
+        """
+        best, _ = self._best()
+        folds = [f for f in range(len(self.folds)) if (best, f) in self.fits]
+        full = [k for k in range(len(self.priors)) if all((k, f) in self.fits for f in folds)]
+        if len(full) < 2 or len(folds) < len(self.folds):
+            return {best: 1.0}
+        predicted, wanted = [], []
+        for f in folds:
+            test = self.folds[f][1]
+            rows, root = self.data.X[test], np.sqrt(self.data.weights[test])[:, None]
+            # Every target in its own deviation, about its mean on the rows learned from.
+            base = self.fits[best, f].data
+            wanted.append((root * (self.data.y[test] - base.centre) / base.unit).ravel())
+            predicted.append(
+                np.stack(
+                    [
+                        (root * (self.fits[k, f].predict(rows) - base.centre) / base.unit).ravel()
+                        for k in full
+                    ],
+                    axis=1,
+                )
+            )
+        weights = stack_weights(predicted, wanted, full.index(best))
+        return {k: float(w) for k, w in zip(full, weights, strict=True) if w > 0}
+
+    def fit_without(self, fold: int, weights: Mapping[int, float]) -> LawFit:
+        """The law, or the stack, fitted to the rows outside a fold."""
+        train = self.folds[fold][0]
+        # Where time ran out, a candidate may not have been fitted without this fold yet.
+        fits = [
+            self.fits.get((k, fold)) or fit_law(self.priors[k], self.settings, self.data, train)
+            for k in weights
+        ]
+        return stack(fits, list(weights.values()))
+
+    def fit_all(self, weights: Mapping[int, float]) -> LawFit:
+        """The law, or the stack, fitted to all rows."""
+        rows = np.arange(len(self.data.X))
+        fits = [fit_law(self.priors[k], self.settings, self.data, rows) for k in weights]
+        return stack(fits, list(weights.values()))
+
+    def learned(self, law: LawFit, columns: tuple[str, ...]) -> LearnedLaw:
+        """What was learned from all rows, for the user."""
+        errors = {
+            prior.name: float(np.mean([e for (j, _), (e, _) in self.scores.items() if j == k]))
+            for k, prior in enumerate(self.priors)
+            if any(j == k for j, _ in self.scores)
+        }
+        n_rows = min(len(law.data.Z), MOST_ROWS)
+        return LearnedLaw(law.law, law.name, errors, law.noise, law.variance, n_rows, columns)
 
 
 def learn_law(
@@ -37,8 +215,8 @@ def learn_law(
     """Learn from data which variables features should look at, how many at once, at which scales.
 
     Minimises -log N(y; 0, K + 1 + noise) + penalties over the parameters of the law, K being the
-    kernel of its features (see :mod:`harfe.learning.likelihood`), for each candidate. Of those, the one wins
-    whose Gaussian process, fitted anew without each fold, predicts its rows best.
+    kernel of its features (see :mod:`harfe.learning.likelihood`), for each candidate. Of those, the
+    one wins whose Gaussian process, fitted anew without each fold, predicts its rows best.
 
     Parameters
     ----------
@@ -82,8 +260,7 @@ def learn_law(
     [0, 1, 2, 3, 4]
     >>> model = HARFERegressor(law=learned.law, random_state=0).fit(data.X, data.y)
     """
-    frame = SparseRandomFeatures()
-    X = check_inputs(frame, X, reset=True, min_rows=2)
+    X, columns = check_table(X, min_rows=2)
     y = check_targets(y, len(X))
     if y.dtype.kind == "c":
         raise ValueError("y is complex, and a law is learned from real targets; pass y.real")
@@ -101,26 +278,9 @@ def learn_law(
         raise ValueError("X has no input that varies; there is nothing to learn a law from")
     seed = seed_of(random_state)
     folds = make_folds("cv", cv, X, y, seed, counted=counted)
-    names = getattr(frame, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])])
-    recipe = Recipe(
-        law=FeatureLaw(X.shape[1], (1,)),
-        seed=seed,
-        n_components=1,
-        n_nonzero_coefs=1,
-        alpha=0.0,
-        columns=tuple(str(name) for name in names),
-        memory_budget=np.inf,
-        input_scale=input_scale,
-        input_clip=input_clip,
-    )
     data = Data(X[counted], y[counted].reshape(int(counted.sum()), -1), weights[counted])
-    search = LawSearch(
-        recipe,
-        [CANDIDATES[name] for name in candidates],
-        SparseSettings((), (), ()),
-        data,
-        folds,
-    )
+    priors = [CANDIDATES[name] for name in candidates]
+    race = LawRace(priors, LawSettings(seed, input_scale, input_clip), data, folds)
     started = time.monotonic()
 
     def tell(done: int, planned: int) -> bool:
@@ -129,5 +289,5 @@ def learn_law(
             sys.stderr.write(f"harfe: {done} of {planned} laws, {seconds:.0f} s\n")
         return False
 
-    search.race_laws(1, Clock(search.n_law_tasks, np.inf, tell))
-    return search.learned()
+    Search(race).run(tell)
+    return race.learned(race.fit_all(race.stacked()), columns)

@@ -1,64 +1,36 @@
 """Cross-validation as a race: every pool of features on a first fold, the better ones on the rest.
 
-For one pool and one fold, features are pruned once to a core (`harfe.solvers.path`), and from there every
-ridge weight prunes to every sparsity: a table of errors on the held-out rows for the price of few
+For one pool and one fold, features are pruned once to a core (`harfe.solvers.path`), and from there
+every ridge weight prunes to every size: a table of errors on the held-out rows for the price of few
 fits. Pools that fall behind are not run on the remaining folds.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
 from harfe._core.folds import Fold
 from harfe._core.threads import one_blas_thread
+from harfe.features.mixed_law import Law
 from harfe.features.pool import FeaturePool
-from harfe.selection.choosing import Choice, fewest_terms
+from harfe.model.expansion import Expansion
+from harfe.model.uncertainty import Posterior
+from harfe.selection.choosing import Choice, choose
 from harfe.selection.recipe import Recipe
+from harfe.selection.results import SearchOutcome
+from harfe.selection.rows import Data, Scoring
+from harfe.selection.search import Digest, Stage, Task
 from harfe.solvers.path import prune_for_all
-
-# A prediction and the held-out rows it is for -> a score, larger is better.
-Scoring = Callable[[NDArray[Any], NDArray[np.intp]], float]
 
 # From this weight of held-out rows on, one fold tells good pools from bad.
 _TELLING_WEIGHT = 150
-
-
-@dataclass(frozen=True)
-class Data:
-    """Checked data: inputs, targets of shape (rows, targets), positive weights."""
-
-    X: NDArray[np.float64]
-    y: NDArray[Any]
-    weights: NDArray[np.float64]
-
-    def errors(self, predictions: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Mean square of what predictions (rows, models, targets) are off by for these rows."""
-        return self.mean_squares(self.y[rows, None, :] - predictions, rows)
-
-    def mean_squares(self, gaps: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Weighted mean square of gaps (rows, models, targets) for these rows.
-
-        Several targets are taken in units of their deviation and averaged.
-        """
-        unit = np.ones(1)
-        if self.y.shape[1] > 1:
-            share = self.weights / self.weights.sum()
-            unit = np.sqrt(share @ np.abs(self.y - share @ self.y) ** 2)
-            unit = np.where(unit > 0, unit, 1.0)
-        squares = np.abs(gaps / unit) ** 2
-        means: NDArray[np.float64] = np.average(
-            squares.mean(axis=2), axis=0, weights=self.weights[rows]
-        )
-        return means
 
 
 def errors_on_fold(
@@ -93,21 +65,51 @@ def errors_on_fold(
     return np.stack([errors, scores]).reshape(2, len(sizes), len(alphas))
 
 
-@dataclass
-class Race:
-    """Pools against each other, fold by fold.
+@dataclass(frozen=True)
+class Pool:
+    """A law that takes part in the race.
 
     Attributes
     ----------
-    recipes : sequence of Recipe
-        One for each pool.
-    errors : dict
-        (pool, fold) -> what `errors_on_fold` returned.
-    coming : list of int
-        Pools that are run next.
+    order, scale
+        What it stands for in the grid.
+    law : FeatureLaw or MixedLaw
+    given : bool
+        Whether the user passed the law, instead of orders and scales.
     """
 
-    recipes: Sequence[Recipe]
+    order: Any
+    scale: Any
+    law: Law
+    given: bool = False
+
+    @property
+    def label(self) -> str:
+        """The pool, for people."""
+        return "the given law" if self.given else f"order {self.order}, scale {self.scale:.3g}"
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The pool as parameters of one fit."""
+        return {"law": self.law} if self.given else {"order": self.order, "scale": self.scale}
+
+
+@dataclass
+class Race:
+    """Pools against each other, fold by fold; a plan of `harfe.selection.search`.
+
+    Attributes
+    ----------
+    recipe : Recipe
+        What all pools share.
+    n_first : int
+        Folds that cover the rows once; those after them repeat the cut.
+    errors : dict
+        (pool, fold) -> what `errors_on_fold` returned.
+    """
+
+    recipe: Recipe
+    pools: Sequence[Pool]
     sizes: Sequence[int]
     alphas: Sequence[float]
     data: Data
@@ -115,73 +117,68 @@ class Race:
     n_first: int
     scoring: Scoring | None = None
     errors: dict[tuple[int, int], NDArray[np.float64]] = field(default_factory=dict)
-    coming: list[int] = field(default_factory=list)
+    _later: int = 0
 
-    def run(
-        self,
-        n_jobs: int | None,
-        deadline: float,
-        after_task: Callable[[int, int], bool],
-    ) -> bool:
-        """Run all stages, until `deadline` (of time.monotonic) or until a true `after_task`.
+    @property
+    def most_tasks(self) -> int:
+        """Every pool on every fold."""
+        return len(self.pools) * len(self.folds)
 
-        `after_task` gets the number of tasks done and planned. Returns whether all were run.
-        """
-        workers = effective_n_jobs(n_jobs)
-        alive = list(range(len(self.recipes)))
-        stages = list(self._stages())
-        done = 0
-        for number, (folds, kept) in enumerate(stages):
-            alive = self._best(alive, kept, folds.start)
-            tasks = [(p, f) for f in folds for p in alive if (p, f) not in self.errors]
-            later = sum(len(f) * min(k, len(alive)) for f, k in stages[number + 1 :])
-            for start in range(0, len(tasks), workers):
-                if done and time.monotonic() > deadline:
-                    return False
-                chunk = tasks[start : start + workers]
-                self._run_chunk(chunk, workers)
-                self.coming = [p for p, _ in tasks[start + workers :][:workers]]
-                done += len(chunk)
-                left = len(tasks) - start - len(chunk) + later
-                if after_task(done, done + left):
-                    return left == 0
-        return True
-
-    def _run_chunk(self, chunk: list[tuple[int, int]], workers: int) -> None:
-        calls = [
-            (
-                self.recipes[p],
-                self._drawn(p),
-                self.sizes,
-                self.alphas,
-                self.data,
-                self.folds[f],
-                self.scoring,
-            )
-            for p, f in chunk
+    def stages(self) -> Iterator[Stage]:
+        """All pools on one or two folds, the best third on the others, few on repeated ones."""
+        P, n = len(self.pools), self.n_first
+        heavy = min(self.data.weights[test].sum() for _, test in self.folds) >= _TELLING_WEIGHT
+        first = min(1 if heavy else 2, n)
+        parts = [
+            (range(first), P),
+            (range(first, n), max(3, math.ceil(P / 3))),
+            (range(n, len(self.folds)), max(2, math.ceil(P / 8))),
         ]
-        if workers == 1:
-            results = [errors_on_fold(*call) for call in calls]
-        else:
-            results = Parallel(n_jobs=workers)(delayed(errors_on_fold)(*call) for call in calls)
-        self.errors.update(zip(chunk, results, strict=True))
+        scorer = None if self.scoring is None else self.scoring.scorer  # type: ignore[attr-defined]
+        data = self.data
+        base = Digest(data.X, data.y, data.weights, self.sizes, self.alphas, scorer)
+        alive = list(range(P))
+
+        def tasks(folds: range, kept: int, later: Sequence[tuple[range, int]]) -> list[Task]:
+            alive[:] = self._best(alive, kept, folds.start)
+            self._later = sum(len(f) * min(k, len(alive)) for f, k in later)
+            return [self._task(p, f, base) for f in folds for p in alive]
+
+        for number, (folds, kept) in enumerate(parts):
+            if folds:
+                yield Stage(partial(tasks, folds, kept, parts[number + 1 :]), needed=not number)
+
+    def _task(self, p: int, f: int, base: Digest) -> Task:
+        recipe, fold = self._recipe(p), self.folds[f]
+        # The memory that is free decides where features are kept, not what comes out.
+        key = base.key(*fold, replace(recipe, memory_budget=0.0))
+        call = (recipe, self._drawn(p), self.sizes, self.alphas, self.data, fold, self.scoring)
+        return Task((p, f), self.pools[p].label, errors_on_fold, call, key)
+
+    def take(self, name: tuple[int, int], result: NDArray[np.float64]) -> None:
+        """Accept the table of a pool and a fold."""
+        self.errors[name] = result
+
+    def tasks_later(self) -> int:
+        """Tasks to be expected after the current stage."""
+        return self._later
+
+    def best_so_far(self) -> tuple[float, str]:
+        """Best mean score and the pool that has it."""
+        scores = {p: np.nanmax(self.mean_scores(p)) for p in {p for p, _ in self.errors}}
+        best = max(scores, key=lambda p: scores[p])
+        return float(scores[best]), self.pools[best].label
+
+    def _recipe(self, p: int) -> Recipe:
+        return replace(self.recipe, law=self.pools[p].law)
 
     def _drawn(self, p: int) -> FeaturePool:
         """Features of a pool, drawn once for all folds."""
-        if p not in self._pools:
-            self._pools[p] = self.recipes[p].draw()
-        return self._pools[p]
+        if p not in self._drawn_pools:
+            self._drawn_pools[p] = self._recipe(p).draw()
+        return self._drawn_pools[p]
 
-    _pools: dict[int, FeaturePool] = field(default_factory=dict, repr=False)
-
-    def _stages(self) -> Iterator[tuple[range, int]]:
-        """Folds of a stage, and how many pools take part."""
-        P, n = len(self.recipes), self.n_first
-        heavy = min(self.data.weights[test].sum() for _, test in self.folds) >= _TELLING_WEIGHT
-        first = min(1 if heavy else 2, n)
-        yield range(first), P
-        yield range(first, n), max(3, math.ceil(P / 3))
-        yield range(n, len(self.folds)), max(2, math.ceil(P / 8))
+    _drawn_pools: dict[int, FeaturePool] = field(default_factory=dict, repr=False)
 
     def _best(self, alive: list[int], kept: int, n_folds: int) -> list[int]:
         """The pools in front, by their best cell over the first folds, which all have run."""
@@ -199,44 +196,49 @@ class Race:
 
     def table(self) -> NDArray[np.float64]:
         """Errors and scores, shape (2, pools, sizes, alphas, folds); NaN where nothing was run."""
-        shape = (2, len(self.recipes), len(self.sizes), len(self.alphas), len(self.folds))
+        shape = (2, len(self.pools), len(self.sizes), len(self.alphas), len(self.folds))
         out = np.full(shape, np.nan)
         for (p, f), cell in self.errors.items():
             out[:, p, :, :, f] = cell
         return out
 
+    def outcome(self, selection: str) -> SearchOutcome:
+        """Choose, and fit all rows with the choice."""
+        errors, scores = self.table()
+        choice = choose(scores, self.sizes, selection)
+        pool, recipe, data = self.pools[choice.pool], self._chosen(choice), self.data
+        return SearchOutcome(
+            errors,
+            scores,
+            choice,
+            candidates=[(pool.order, pool.scale) for pool in self.pools],
+            params=[{"order": pool.order, "scale": pool.scale} for pool in self.pools],
+            chosen_params=pool.params,
+            order=pool.order,
+            scale=pool.scale,
+            kind="data",
+            recipe=recipe,
+            fit=recipe.fit(data.X, data.y, data.weights),
+            fit_without=lambda fold: self._fit_without(fold, scores, selection),
+        )
 
-def choose(scores: NDArray[np.float64], sizes: Sequence[int], selection: str) -> Choice:
-    """Pick a cell of `scores` (pools, sizes, alphas, folds), of the pools with the most folds.
+    def _fit_without(
+        self, fold: int, scores: NDArray[np.float64], selection: str
+    ) -> tuple[Expansion, Posterior]:
+        """Fit the rows outside a fold, with the settings that the other folds choose."""
+        run: NDArray[np.bool_] = np.any(np.isfinite(scores), axis=(0, 1, 2))
+        others = [k for k in range(self.n_first) if k != fold and run[k]]
+        # Where time ran out after a single fold, there are no others.
+        choice = choose(scores[..., others] if others else scores, self.sizes, selection)
+        recipe = self._chosen(choice)
+        train = self.folds[fold][0]
+        fit = recipe.fit(self.data.X[train], self.data.y[train], self.data.weights[train])
+        return fit.expansion, fit.posterior(recipe.alpha)
 
-    "best" has the highest mean score. "one_se" has the fewest terms of all whose mean is within one
-    standard error of the best, and among those the highest mean. Ties go to the fewest terms, then
-    to the larger ridge weight.
-    """
-    counts = np.sum(np.isfinite(scores[:, 0, 0, :]), axis=-1)
-    complete = np.flatnonzero(counts == counts.max())
-    chosen = scores[complete]
-    chosen = chosen[..., np.isfinite(chosen[0, 0, 0])]
-    cell = fewest_terms(chosen, chosen, sizes, None if selection == "one_se" else 0.0)
-    return replace(cell, pool=int(complete[cell.pool]))
-
-
-def task_keys(race: Race) -> dict[tuple[int, int], bytes]:
-    """What the result of every task depends on, as a digest: what to recognise it by."""
-    data = race.data
-    common = hashlib.sha256()
-    for array in (data.X, data.y, data.weights):
-        common.update(repr((array.shape, array.dtype)).encode() + array.tobytes())
-    scorer = None if race.scoring is None else race.scoring.scorer  # type: ignore[attr-defined]
-    common.update(repr((race.sizes, race.alphas, scorer)).encode())
-    keys = {}
-    for f, fold in enumerate(race.folds):
-        with_fold = common.copy()
-        for rows in fold:
-            with_fold.update(repr(len(rows)).encode() + rows.tobytes())
-        for p, recipe in enumerate(race.recipes):
-            # The memory that is free decides where features are kept, not what comes out.
-            key = with_fold.copy()
-            key.update(repr(replace(recipe, memory_budget=0.0)).encode())
-            keys[p, f] = key.digest()
-    return keys
+    def _chosen(self, choice: Choice) -> Recipe:
+        """The settings of a cell of the table."""
+        return replace(
+            self._recipe(choice.pool),
+            n_nonzero_coefs=self.sizes[choice.size],
+            alpha=self.alphas[choice.alpha],
+        )

@@ -6,14 +6,14 @@ same for a fit, for a fold of cross-validation and for out-of-fold residuals.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe._core.threads import memory_bytes
+from harfe._core.threads import memory_bytes, one_blas_thread
 from harfe.features.mixed_law import Law
 from harfe.features.pool import FeaturePool
 from harfe.features.units import InputBounds, InputUnits, find_bounds, measure_units
@@ -22,7 +22,8 @@ from harfe.model.uncertainty import Posterior
 from harfe.solvers.homes import make_problem
 from harfe.solvers.path import Reduced, find_core, largest_system, working_numbers
 from harfe.solvers.problem import Problem
-from harfe.solvers.pursuit import PursuitResult, Round, hard_ridge_pursuit
+from harfe.solvers.pursuit import PursuitResult, Round, StopReason, hard_ridge_pursuit
+from harfe.solvers.ridge import RestrictedRidge
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,36 @@ class Posed:
 
 
 @dataclass(frozen=True)
+class FitSummary:
+    """How the features of a fit were found.
+
+    Attributes
+    ----------
+    support : int array of shape (s,)
+        Which of the features drawn are kept.
+    history : mapping of str to arrays
+        "relative_residual" and "objective" of every round of a pursuit; a match has its "gap" to
+        the reference instead of an objective.
+    reason : StopReason
+    """
+
+    support: NDArray[np.intp]
+    history: Mapping[str, NDArray[np.float64]]
+    reason: StopReason
+
+    @classmethod
+    def of(cls, result: PursuitResult) -> FitSummary:
+        """What a pursuit returned."""
+        history = {"objective": result.objective, "relative_residual": result.relative_residual}
+        return cls(result.support, history, result.reason)
+
+    @property
+    def n_iter(self) -> int:
+        """Number of rounds."""
+        return len(self.history["relative_residual"])
+
+
+@dataclass(frozen=True)
 class Fit:
     """What a recipe made of some rows.
 
@@ -72,7 +103,7 @@ class Fit:
     problem : Problem
         The least-squares problem that holds the kept features, at these places.
     places : int array of shape (s,)
-    result : PursuitResult
+    summary : FitSummary
     expansion : Expansion
     units : InputUnits or None
         Those that `pool` was drawn in; None if it was taken from an earlier fit.
@@ -82,7 +113,7 @@ class Fit:
     bounds: InputBounds
     problem: Problem
     places: NDArray[np.intp]
-    result: PursuitResult
+    summary: FitSummary
     expansion: Expansion
     units: InputUnits | None = None
 
@@ -172,7 +203,7 @@ class Recipe:
             posed.bounds,
             posed.problem,
             result.support,
-            result,
+            FitSummary.of(result),
             expansion,
             posed.units,
         )
@@ -201,3 +232,41 @@ def recipe_of(estimator: Any, n_nonzero_coefs: int) -> Recipe:
         input_clip=estimator.input_clip,
         column_scale=estimator.column_scale if on_data else "rms",
     )
+
+
+def refit(
+    expansion: Expansion,
+    places: NDArray[np.intp],
+    X: NDArray[np.float64],
+    y: NDArray[Any],
+    weights: NDArray[np.float64],
+    *,
+    alpha: float,
+    memory_budget: float,
+    fit_intercept: bool,
+    column_scale: str,
+) -> tuple[Posed, NDArray[Any], Expansion]:
+    """Ridge solution on some features of an expansion, which stay as they are.
+
+    Minimises (1/M) Σ_k w_k |y_k - (A_S c)_k|² + α‖c‖² with A, M and scales as in
+    `harfe.solvers.problem`, S the features at `places`. Returns the problem of these features
+    alone, its solution c and the function it stands for.
+    """
+    features = expansion.features.take(places)
+    infinite = np.full(features.n_variables, np.inf)
+    bounds = expansion.bounds or InputBounds(-infinite, infinite)
+    with one_blas_thread():
+        problem = make_problem(
+            features,
+            bounds.clip(X),
+            y,
+            weights,
+            largest_support=len(features),
+            memory_budget=memory_budget,
+            fit_intercept=fit_intercept,
+            column_scale=column_scale,
+        )
+        posed = Posed(features, bounds, problem, expansion.columns, expansion.complex_output)
+        every = np.arange(len(features))
+        c = RestrictedRidge(problem, alpha).solve(every)
+        return posed, c, posed.expansion(every, c)

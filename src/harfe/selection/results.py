@@ -2,23 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from harfe.selection.recipe import Recipe
+from harfe.learning.candidates import LearnedLaw
+from harfe.model.expansion import Expansion
+from harfe.model.uncertainty import Posterior
+from harfe.selection.choosing import Choice
+from harfe.selection.recipe import Fit, Recipe
+
+
+@dataclass(frozen=True)
+class SearchOutcome:
+    """What a search has found: the table of all that was tried, the choice, and its fit.
+
+    Attributes
+    ----------
+    errors, scores : arrays of shape (candidates, sizes, alphas, folds)
+        Held-out errors, and what was maximised; NaN where nothing was run.
+    choice : Choice
+    candidates : list
+        What the first axis of the table stands for.
+    params : list of dict
+        The same as parameters.
+    chosen_params : dict
+        Law, or order and scale, with which one fit repeats the choice.
+    order, scale
+        Of the law that was chosen.
+    kind : {"data", "matched", "refined"}
+        How the features were found.
+    recipe : Recipe
+        Settings of the fit.
+    fit : Fit
+        Of all rows.
+    fit_without : callable
+        Fits the rows outside a fold with the settings that the other folds choose.
+    learned_law : LearnedLaw or None
+    """
+
+    errors: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    choice: Choice
+    candidates: list[Any]
+    params: list[dict[str, Any]]
+    chosen_params: dict[str, Any]
+    order: Any
+    scale: Any
+    kind: str
+    recipe: Recipe
+    fit: Fit
+    fit_without: Callable[[int], tuple[Expansion, Posterior]]
+    learned_law: LearnedLaw | None = None
 
 
 def cell_params(
-    pools: Sequence[Mapping[str, Any]], sizes: NDArray[np.int_], alphas: NDArray[np.float64]
+    candidates: Sequence[Mapping[str, Any]], sizes: NDArray[np.int_], alphas: NDArray[np.float64]
 ) -> list[dict[str, Any]]:
-    """Parameters of every cell of a table (pools, sizes, alphas), in its order."""
+    """Parameters of every cell of a table (candidates, sizes, alphas), in its order."""
     return [
-        {**pool, "n_nonzero_coefs": int(s), "alpha": float(a)}
-        for pool in pools
+        {**candidate, "n_nonzero_coefs": int(s), "alpha": float(a)}
+        for candidate in candidates
         for s in sizes
         for a in alphas
     ]

@@ -1,8 +1,9 @@
-"""Scores of scikit-learn for predictions that are already there."""
+"""Rows of a search, and how predictions for held-out rows are scored."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,41 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import check_scoring
 
-from harfe.selection.race import Data, Scoring
+# A prediction and the held-out rows it is for -> a score, larger is better.
+Scoring = Callable[[NDArray[Any], NDArray[np.intp]], float]
+
+
+@dataclass(frozen=True)
+class Data:
+    """Checked data: inputs, targets of shape (rows, targets), positive weights."""
+
+    X: NDArray[np.float64]
+    y: NDArray[Any]
+    weights: NDArray[np.float64]
+
+    def take(self, rows: NDArray[np.intp]) -> Data:
+        """Some of the rows."""
+        return Data(self.X[rows], self.y[rows], self.weights[rows])
+
+    def errors(self, predictions: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Mean square of what predictions (rows, models, targets) are off by for these rows."""
+        return self.mean_squares(self.y[rows, None, :] - predictions, rows)
+
+    def mean_squares(self, gaps: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Weighted mean square of gaps (rows, models, targets) for these rows.
+
+        Several targets are taken in units of their deviation and averaged.
+        """
+        unit = np.ones(1)
+        if self.y.shape[1] > 1:
+            share = self.weights / self.weights.sum()
+            unit = np.sqrt(share @ np.abs(self.y - share @ self.y) ** 2)
+            unit = np.where(unit > 0, unit, 1.0)
+        squares = np.abs(gaps / unit) ** 2
+        means: NDArray[np.float64] = np.average(
+            squares.mean(axis=2), axis=0, weights=self.weights[rows]
+        )
+        return means
 
 
 class _Fixed(RegressorMixin, BaseEstimator):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,21 +10,25 @@ from numpy.typing import NDArray
 
 from harfe._core.folds import Fold
 from harfe._core.threads import one_blas_thread
-from harfe.learning.candidates import LawFit, LawSettings, fit_candidate, standardise
-from harfe.learning.likelihood import Prior
+from harfe.learning.candidates import LawFit
 from harfe.learning.matching import Matched, make_points, match, most_points
 from harfe.learning.reference import EXACT_ROWS
 from harfe.learning.refining import refine
 from harfe.model.expansion import Expansion
-from harfe.selection.race import Data, Scoring, errors_on_fold
-from harfe.selection.recipe import Fit, Recipe
+from harfe.selection.choosing import Choice
+from harfe.selection.race import errors_on_fold
+from harfe.selection.recipe import Fit, FitSummary, Recipe
+from harfe.selection.rows import Data, Scoring
 from harfe.solvers.homes import make_problem
-from harfe.solvers.pursuit import PursuitResult, StopReason
+from harfe.solvers.pursuit import StopReason
 
 KINDS = ("data", "matched", "refined")
 
 # Training starts from so many features at most: a step costs the square of their number.
 _MOST_REFINED = 200
+
+# A model of all rows may be so many times farther from its reference than the worst of the folds.
+_LARGEST_GAP = 2.0
 
 
 @dataclass(frozen=True)
@@ -47,16 +51,6 @@ def check_memory(n_rows: int, n_components: int, memory_budget: float) -> None:
             f"{memory_budget / 1e6:.0f} MB; raise it, lower n_components={n_components}, or pass "
             "law='grid', which can work in blocks"
         )
-
-
-def fit_law(recipe: Recipe, prior: Prior, data: Data, rows: NDArray[np.intp]) -> LawFit:
-    """Fit a candidate to some rows."""
-    settings = LawSettings(
-        recipe.seed, recipe.input_scale, recipe.input_clip, activation=recipe.law.activation
-    )
-    with one_blas_thread():
-        standard = standardise(data.X[rows], data.y[rows], data.weights[rows], settings)
-        return fit_candidate(prior, standard, settings)
 
 
 def sparse_paths(
@@ -132,9 +126,53 @@ def prior_alpha(law: LawFit, s: int) -> float:
     return law.noise * s / (law.variance * M)
 
 
-def matched_fit(
-    recipe: Recipe, law: LawFit, model: Matched, data: Data, rows: NDArray[np.intp]
-) -> Fit:
+def fit_sparse(
+    recipe: Recipe,
+    law: LawFit,
+    settings: SparseSettings,
+    choice: Choice,
+    data: Data,
+    known: Mapping[tuple[str, int], Matched] | None = None,
+    usual_gap: float = np.inf,
+) -> tuple[Fit, Recipe]:
+    """Fit the rows that a law was fitted to with the kind, size and ridge weight of a choice.
+
+    Parameters
+    ----------
+    known : mapping, optional
+        Matches of these rows by kind and size that are there already.
+    usual_gap : float
+        Largest distance from the reference that the choice had in a fold.
+
+    Returns
+    -------
+    Fit, and the recipe as it was resolved.
+    """
+    kind, s = settings.kinds[choice.pool], settings.sizes[choice.size]
+    recipe = replace(recipe, law=law.law, n_nonzero_coefs=s, alpha=settings.alphas[choice.alpha])
+    if kind == "data":
+        return recipe.fit(data.X, data.y, data.weights), recipe
+    model = (known or {}).get((kind, s)) or _sparse_model(recipe, law, kind, s, settings, usual_gap)
+    recipe = replace(recipe, n_nonzero_coefs=len(model.support), alpha=prior_alpha(law, s))
+    return matched_fit(recipe, law, model, data), recipe
+
+
+def _sparse_model(
+    recipe: Recipe, law: LawFit, kind: str, s: int, settings: SparseSettings, usual_gap: float
+) -> Matched:
+    """The smallest model from s features on that comes as close to its reference as in the folds.
+
+    Training can end in a bad place, which the gap to the reference shows; one size up is another
+    end.
+    """
+    sizes = [t for t in settings.sizes if t >= s]
+    path = sparse_paths(recipe, law, [kind], sizes)[kind]
+    # Training ends early where features can no longer be told apart.
+    path = path or sparse_paths(recipe, law, ["matched"], sizes)["matched"]
+    return next((model for model in path if model.gap <= _LARGEST_GAP * usual_gap), path[-1])
+
+
+def matched_fit(recipe: Recipe, law: LawFit, model: Matched, data: Data) -> Fit:
     """State a matched model in the user's units, with all that is known after a fit."""
     standard = law.data
     coef = model.coef * standard.unit[:, None]
@@ -143,7 +181,7 @@ def matched_fit(
     bounds = standard.bounds
     kept = bounds if bounds.finite.any() else None
     expansion = Expansion(features, coef, intercept, recipe.columns, False, kept)
-    X, y, weights = data.X[rows], data.y[rows], data.weights[rows]
+    X, y, weights = data.X, data.y, data.weights
     problem = make_problem(
         features,
         bounds.clip(X),
@@ -155,14 +193,9 @@ def matched_fit(
         column_scale="rms",
     )
     residual = np.sum(weights @ (y - expansion.predict(X)) ** 2 / standard.unit**2)
-    result = PursuitResult(
-        support=model.support,
-        coef=model.coef.T,
-        objective=np.array([model.gap]),
-        relative_residual=np.array([np.sqrt(residual / (weights.sum() * y.shape[1]))]),
-        best_round=0,
-        reason=StopReason.MATCHED,
-    )
+    relative = np.sqrt(residual / (weights.sum() * y.shape[1]))
+    history = {"gap": np.array([model.gap]), "relative_residual": np.array([relative])}
+    summary = FitSummary(model.support, history, StopReason.MATCHED)
     pool = recipe.draw().in_user_units(standard.units).replaced(model.support, features)
     places = np.arange(len(features))
-    return Fit(pool, bounds, problem, places, result, expansion, standard.units)
+    return Fit(pool, bounds, problem, places, summary, expansion, standard.units)

@@ -2,8 +2,9 @@
 
     minimise over c   (1/M) Σ_k w_k |y_k - (A c)_k|² + α‖c‖²   such that ‖c‖₀ <= s
 
-with A, y, w and M as `harfe.solvers.problem` defines them. In the paper's letters α is λ on columns of unit
-root-mean-square. The pursuit knows a problem and nothing of rows, features or scikit-learn.
+with A, y, w and M as `harfe.solvers.problem` defines them. In the paper's letters α is λ on
+columns of unit root-mean-square. The pursuit knows a problem and nothing of rows, features or
+scikit-learn.
 """
 
 from __future__ import annotations

@@ -216,7 +216,7 @@ def _search(model: Any) -> list[Caution]:
 def _used(model: Any) -> NDArray[np.bool_]:
     features = model.expansion_.features
     used = np.zeros(features.n_variables, dtype=bool)
-    used[features.indices[(features.indices >= 0) & (features.values != 0)]] = True
+    used[features.indices[features.present]] = True
     return used
 
 

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.model.terms import refit
 from harfe.report.content.rows import ReportRows
-from harfe.selection.recipe import Posed, recipe_of
+from harfe.selection.recipe import Posed, recipe_of, refit
 from harfe.solvers.path import sparsity_path
 
 KINDS = {
@@ -27,11 +26,12 @@ _PATH_ROWS = 5000
 
 def convergence(model: Any) -> dict[str, Any]:
     """Objective and residual of every round."""
-    objective = np.asarray(model.history_["objective"], dtype=float)
+    # A match has no objective, only one round.
+    objective = np.asarray(model.history_.get("objective", ()), dtype=float)
     return {
         "objective": objective.tolist(),
         "relative_residual": np.asarray(model.history_["relative_residual"], float).tolist(),
-        "best_round": int(np.argmin(objective)) + 1,
+        "best_round": int(np.argmin(objective)) + 1 if len(objective) else 1,
         "stop_reason": model.stop_reason_.name,
         "advice": model.stop_reason_.value,
     }

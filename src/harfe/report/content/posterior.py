@@ -54,7 +54,7 @@ class ComponentPosterior:
         s = len(features)
         if not 0 < s <= _MOST_FEATURES or posterior.factor.shape != (s, s):
             return None
-        present = (features.indices >= 0) & (features.values != 0)
+        present = features.present
         chi = np.ones(features.indices.shape, dtype=complex)
         for k in np.unique(features.indices[present]).tolist():
             at = np.nonzero(present & (features.indices == k))

@@ -140,8 +140,8 @@ def encoded(encoder: Any, table: Any) -> Any:
 def _model(model: Any, target: int) -> dict[str, Any]:
     expansion = model.expansion_
     features = expansion.features
-    used = features.indices[(features.indices >= 0) & (features.values != 0)]
-    orders = ((features.indices >= 0) & (features.values != 0)).sum(axis=1)
+    used = features.indices[features.present]
+    orders = features.present.sum(axis=1)
     learned = getattr(model, "learned_law_", None)
     return {
         "class": type(model).__name__,
@@ -185,7 +185,7 @@ def _data(model: Any, rows: ReportRows, holdout: ReportRows | None) -> dict[str,
 def _inputs(model: Any) -> list[dict[str, Any]]:
     kept, bounds = model.inputs_, model.expansion_.bounds
     features = model.expansion_.features
-    used = set(features.indices[(features.indices >= 0) & (features.values != 0)].tolist())
+    used = set(features.indices[features.present].tolist())
     middle = len(kept.quantiles) // 2
     return [
         {

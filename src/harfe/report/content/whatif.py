@@ -2,10 +2,10 @@
 
     prediction = baseline + Σ_u f_u(x)
 
-For waves the f_u are the components of `harfe.explain.anova`, which the page computes from the features and
-the means χ of their factors. Whatever digits χ has, the sum is the prediction: the product of
-(e - χ) + χ over the variables of a feature is that of e. Other features have no such closed form;
-there the f_u are terms as fitted, less their means over the rows.
+For waves the f_u are the components of `harfe.explain.anova`, which the page computes from the
+features and the means χ of their factors. Whatever digits χ has, the sum is the prediction: the
+product of (e - χ) + χ over the variables of a feature is that of e. Other features have no such
+closed form; there the f_u are terms as fitted, less their means over the rows.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def what_if(
     if len(expansion.features) > _MOST_FEATURES:
         return None
     features = expansion.features
-    present = (features.indices >= 0) & (features.values != 0)
+    present = features.present
     used = sorted(set(features.indices[present].tolist()))
     groups = [
         g for g in categories(expansion.columns, rows.X, encoder) if set(g.places) & set(used)
@@ -82,7 +82,7 @@ def _adds(model: Any, rows: ReportRows, target: int, place: dict[int, int]) -> d
     """
     expansion: Expansion = model.expansion_
     pool = expansion.features
-    widest = int(((pool.indices >= 0) & (pool.values != 0)).sum(axis=1).max(initial=0))
+    widest = int(pool.present.sum(axis=1).max(initial=0))
     if pool.activation in TRIGONOMETRIC and widest <= _MOST_VARIABLES:
         return _components(expansion, model.inputs_.distribution, target, place)
     means, deviations = _term_moments(expansion, rows.sample(), target)
@@ -104,8 +104,9 @@ def _components(
     number = {u: i for i, u in enumerate(parts.sets)}
     features = expansion.features
     means, owners = [], []
-    for indices, values in zip(features.indices, features.values, strict=True):
-        present = (indices >= 0) & (values != 0)
+    for indices, values, present in zip(
+        features.indices, features.values, features.present, strict=True
+    ):
         variables = indices[present].tolist()
         chi = [
             complex(distribution.characteristic(k, [w])[0])

@@ -1,8 +1,8 @@
 """The expansion of an index set: Gaussian kernels at the rows, or random Fourier features.
 
 It is brought into coordinates in which its columns are orthogonal while the norm of the
-coefficients is the same; see `harfe.rivals.solvers.group_lasso`. Kernels of one or two inputs are smooth,
-so that few such columns remain, and no kernel is stored.
+coefficients is the same; see `harfe.rivals.solvers.group_lasso`. Kernels of one or two inputs are
+smooth, so that few such columns remain, and no kernel is stored.
 """
 
 from __future__ import annotations

@@ -1,45 +1,48 @@
-"""Rows of a text file, block after block, and what may be wrong with them."""
+"""Rows of a text file, block by block, and what may be wrong with them."""
 
 from __future__ import annotations
 
 import csv
 import io
-import zlib
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harfe.tables.columns import Column, Frame, Hint, TableError, number, numbers, place_of
+from harfe.tables.readers.lines import READ_ERRORS, Lines
 from harfe.tables.readers.sniffing import Dialect
 
+# Columns of some rows, and the line that each row ends on.
+_Block = tuple[list[Column], NDArray[np.int64]]
+
 CSV_BLOCK = 1 << 14
-SAVE_AS_CSV = "save it as 'CSV UTF-8' in the program that made it, and pass that file"
+SAVE_AS_CSV = "save it as 'CSV UTF-8' in the program that made it and pass that file"
 
 
 class CsvSource:
-    """Rows of a text file."""
+    """Rows of a text file, read by pyarrow where it is installed and agrees with Python."""
 
     def __init__(
         self, stream: io.RawIOBase, name: str, dialect: Dialect, encoding: str | None
     ) -> None:
         self.source, self.dialect = name, dialect
-        buffered = io.BufferedReader(stream, 1 << 18)
         self._encoding = encoding
-        self._text = io.TextIOWrapper(buffered, encoding or "utf-8-sig", newline="")
-        self._skipped = 0
+        self._lines = Lines(stream, encoding or "utf-8-sig")
         if dialect.separator_line:
-            self._text.readline()
-            self._skipped = 1
-        self._rows = dialect.rows(self._text)
+            next(self._lines)
+        self._rows = dialect.rows(self._lines)
         first: list[str] = []
+        line = 0
         while not first:
-            rows, _ = self._read(1)
+            rows, line = self._read(1)
             if not rows:
                 break
             first = rows[0]
-        self._first = [] if dialect.header else [first]
+        # The first row and the line before it, where it holds no names.
+        self._first = None if dialect.header else (first, line)
         names = first if dialect.header else [""] * len(first)
         self.names = tuple(
             name.strip() or f"column_{place + 1}" for place, name in enumerate(names)
@@ -49,7 +52,7 @@ class CsvSource:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._text.close()
+        self._lines.close()
 
     def blocks(
         self, columns: Sequence[str] | None = None, texts: Collection[str] = ()
@@ -59,66 +62,100 @@ class CsvSource:
         if columns is not None:
             places = [place_of(name, self.names, self.source) for name in columns]
         names = tuple(self.names[place] for place in places)
+        arrow = _arrow_csv(self.dialect.delimiter)
         empty = True
         while True:
-            rows, lines = self._block()
-            if rows is None:
+            block = self._arrow_block(arrow, places, texts) if arrow and not self._first else None
+            if block is None:
+                block = self._block(places, texts)
+            if block is None:
                 break
-            if not rows:
+            read, lines = block
+            if not len(lines):
                 continue
             empty = False
-            every = list(zip(*rows, strict=True))
-            yield Frame(
-                names,
-                tuple(
-                    every[place] if name in texts else self._column(every[place])
-                    for place, name in zip(places, names, strict=True)
-                ),
-                self.source,
-                lines,
-                self._decimal,
-            )
+            yield Frame(names, tuple(read), self.source, lines, self._decimal)
         if empty:
-            raise TableError(f"{self.source} has a line of names but no rows: pass one with rows")
+            raise TableError(
+                f"{self.source} has column names but no rows: pass a file that has rows"
+            )
 
     @property
     def _decimal(self) -> str:
         return self.dialect.decimal
 
+    def _arrow_block(
+        self, arrow: Any, places: Sequence[int], texts: Collection[str]
+    ) -> _Block | None:
+        """The next rows by pyarrow; None where Python must read them."""
+        ahead = self._lines.peek(CSV_BLOCK, csv.field_size_limit())
+        if ahead is None or not ahead[1]:
+            return None
+        block, count = ahead
+        fields = arrow.read_fields(block, count, self.dialect.delimiter, len(self.names), places)
+        if fields is None:
+            return None
+        start = self._lines.taken
+        self._lines.take(len(block), count)
+        read: list[Column] = []
+        for place, column in zip(places, fields, strict=True):
+            values = None
+            if self.names[place] not in texts and self._may_be_numbers(column):
+                values = arrow.read_numbers(column, self._decimal)
+                if values is None:
+                    values = self._column(arrow.as_texts(column))
+            read.append(arrow.as_texts(column) if values is None else values)
+        return read, np.arange(start + 1, start + count + 1)
+
+    def _block(self, places: Sequence[int], texts: Collection[str]) -> _Block | None:
+        """The next rows by Python; None at the end."""
+        rows, lines = self._row_block()
+        if rows is None:
+            return None
+        if not rows:
+            return [], lines
+        every = list(zip(*rows, strict=True))
+        return [
+            every[place] if self.names[place] in texts else self._column(every[place])
+            for place in places
+        ], lines
+
     def _column(self, texts: tuple[str, ...]) -> Column:
-        """Numbers if all of them are; three of them tell most texts."""
-        some = (texts[0], texts[len(texts) // 2], texts[-1])
-        if any(number(text, self._decimal) is None for text in some):
+        """Numbers if all of them are."""
+        if not self._may_be_numbers(texts):
             return texts
         read, odd = numbers(texts, self._decimal)
         return texts if odd else read
 
+    def _may_be_numbers(self, texts: Any) -> bool:
+        """Whether three of them are: that recognises most columns of texts."""
+        some = (texts[0], texts[len(texts) // 2], texts[-1])
+        return all(number(str(text), self._decimal) is not None for text in some)
+
     def _read(self, count: int) -> tuple[list[list[str]], int]:
         """So many rows, and the line before them."""
-        start = self._rows.line_num + self._skipped
+        start = self._lines.taken
         try:
             return list(islice(self._rows, count)), start
         except UnicodeDecodeError:
-            raise not_decoded(self.source, self._line(), self._encoding) from None
+            raise not_decoded(self.source, self._lines.taken + 1, self._encoding) from None
         except csv.Error as error:
             raise TableError(
-                f"line {self._line()} of {self.source} cannot be read ({error}): look for a quote "
-                "that is not closed"
+                f"line {self._lines.taken} of {self.source} cannot be read ({error}): look for a "
+                "quote that is not closed"
             ) from None
-        except (OSError, EOFError, zlib.error):
+        except READ_ERRORS:
             raise damaged(self.source) from None
 
-    def _line(self) -> int:
-        return int(self._rows.line_num) + self._skipped + 1
-
-    def _block(self) -> tuple[list[list[str]] | None, NDArray[np.int64]]:
+    def _row_block(self) -> tuple[list[list[str]] | None, NDArray[np.int64]]:
         """The next rows, all of one length; None at the end."""
-        rows, start = self._read(CSV_BLOCK - len(self._first))
-        if self._first:
-            rows, self._first, start = self._first + rows, [], start - 1
+        rows, start = self._read(CSV_BLOCK - (self._first is not None))
+        if self._first is not None:
+            first, start = self._first
+            rows, self._first = [first, *rows], None
         if not rows:
             return None, np.empty(0, dtype=np.int64)
-        end = self._rows.line_num + self._skipped
+        end = self._lines.taken
         if set(map(len, rows)) == {len(self.names)} and end - start == len(rows):
             return rows, np.arange(start + 1, end + 1)
         return self._mended(rows, start)
@@ -126,7 +163,7 @@ class CsvSource:
     def _mended(
         self, rows: list[list[str]], line: int
     ) -> tuple[list[list[str]], NDArray[np.int64]]:
-        """Without empty lines and a delimiter too many at the end; other lengths are refused."""
+        """Drop empty lines and a trailing delimiter; refuse rows of any other length."""
         kept, lines, width = [], [], len(self.names)
         for row in rows:
             line += 1 + sum(field.count("\n") for field in row)
@@ -136,30 +173,51 @@ class CsvSource:
                 row = row[:-1]
             if len(row) != width:
                 raise TableError(
-                    f"line {line} of {self.source} has {len(row)} fields, but the first line has "
-                    f"{width}: correct it, and see that texts which hold "
-                    f"{_called(self.dialect.delimiter)} stand in quotes that are closed"
+                    f"line {line} of {self.source} has {_fields(len(row))}, but the first line has "
+                    f"{width}: correct the line, and make sure that text containing "
+                    f"{_called(self.dialect.delimiter)} is in closed quotes"
                 )
             kept.append(row)
             lines.append(line)
         return kept, np.array(lines, dtype=np.int64)
 
 
+def _arrow_csv(delimiter: str) -> Any:
+    """The module that reads with pyarrow; None where Python must do it."""
+    try:
+        import harfe.tables.arrow_csv as arrow_csv
+    except ImportError:
+        return None
+    return arrow_csv if arrow_csv.can_split(delimiter) else None
+
+
+def _fields(count: int) -> str:
+    return "1 field" if count == 1 else f"{count} fields"
+
+
 def _called(delimiter: str) -> str:
-    known = {",": "a comma", ";": "a semicolon", "\t": "a tab", " ": "a blank", "|": "a bar"}
+    known = {
+        ",": "a comma",
+        ";": "a semicolon",
+        "\t": "a tab",
+        " ": "a space",
+        "|": "a vertical bar",
+    }
     return known.get(delimiter, repr(delimiter))
 
 
 def damaged(name: str) -> TableError:
-    """Error about a file that ends too early."""
-    return TableError(f"{name} is damaged or cut short: copy or compress it again")
+    """Return the error for a file that ends too early."""
+    return TableError(f"{name} is damaged or incomplete: copy or compress it again")
 
 
 def not_decoded(name: str, line: int, encoding: str | None) -> TableError:
-    """Error about a text in another encoding."""
+    """Return the error for text in another encoding."""
     if encoding is not None:
-        return TableError(f"{name} is not in {encoding}, see line {line}: pass another encoding")
+        return TableError(
+            f"{name} is not in the encoding {encoding!r} (line {line}): pass another encoding"
+        )
     return TableError(
-        f"{name} is not in UTF-8, see line {line}: {SAVE_AS_CSV}, or pass {{encoding}}",
+        f"{name} is not UTF-8 (line {line}): {SAVE_AS_CSV}, or pass {{encoding}}",
         encoding=Hint("encoding", "latin-1"),
     )

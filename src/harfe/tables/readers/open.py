@@ -1,4 +1,4 @@
-"""Tables from files: CSV in its many forms, Parquet; whole, or block after block.
+"""Tables from CSV and Parquet files, whole or block by block.
 
 with open_table("data.csv") as source:
     for block in source.blocks():
@@ -25,26 +25,26 @@ from harfe.tables.columns import Column, Frame, Hint, TableError, level
 from harfe.tables.readers.csv import SAVE_AS_CSV, CsvSource, damaged, not_decoded
 from harfe.tables.readers.sniffing import Dialect, sniff
 
-# Bytes that are looked at to tell the form of a file.
+# Bytes from which the format of a file is detected.
 _HEAD = 1 << 17
 
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 
 
 class Source(Protocol):
-    """A table that is read block after block."""
+    """A table that is read block by block."""
 
     names: tuple[str, ...]
 
     @property
     def dialect(self) -> Dialect | None:
-        """How a text writes its table; None for other files."""
+        """How a CSV file is written; None for other files."""
         ...
 
     def blocks(
         self, columns: Sequence[str] | None = None, texts: Collection[str] = ()
     ) -> Iterator[Frame]:
-        """Rows in their order: only these columns, and some of them as the texts that they are."""
+        """Rows in their order: only these columns, those in `texts` as they are written."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -65,17 +65,17 @@ def read_table(
     Parameters
     ----------
     path : path
-        A CSV file (also .gz) or a Parquet file, told apart by their content; "-" for standard
+        A CSV file (also .gz) or a Parquet file, recognised by its content; "-" for standard
         input.
     delimiter : str, default=None
-        Between fields; None finds comma, semicolon, tab, bar or blanks.
+        Between fields; None detects comma, semicolon, tab, vertical bar or spaces.
     decimal : {".", ","}, default=None
-        None finds out.
+        None detects it.
     header : bool, default=None
-        Whether the first line holds names; None finds out. Without names columns are called
-        column_1, column_2, ...
+        Whether the first line holds column names; None detects it. Without them, columns are
+        named column_1, column_2, ...
     encoding : str, default=None
-        Of a text; None is UTF-8, with or without a mark at its start.
+        Of a CSV file; None is UTF-8, with or without a byte order mark.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def read_table(
     Raises
     ------
     TableError
-        One sentence that says what is wrong where, and what to do.
+        A sentence that says what is wrong, where, and what to do.
     """
     with open_table(
         path, delimiter=delimiter, decimal=decimal, header=header, encoding=encoding
@@ -110,7 +110,7 @@ def open_table(
     header: bool | None = None,
     encoding: str | None = None,
 ) -> Source:
-    """Open a table to read it block after block; parameters are those of `read_table`."""
+    """Open a table to read it block by block; parameters are those of `read_table`."""
     name = "standard input" if str(path) == "-" else Path(path).name
     stream = _opened(path)
     try:
@@ -154,11 +154,13 @@ def _dialect(
         raise not_decoded(name, head[: error.start].count(b"\n") + 1, encoding) from None
     except LookupError:
         raise TableError(
-            f"encoding {encoding!r} is not known: pass {{encoding}}",
+            f"unknown encoding {encoding!r}: pass, for example, {{encoding}}",
             encoding=Hint("encoding", "latin-1"),
         ) from None
     if not text.strip():
-        raise TableError(f"{name} is empty: pass a file with a line of names and rows below it")
+        raise TableError(
+            f"{name} is empty: pass a file with column names in its first line and rows below"
+        )
     if not whole:
         text = text[: text.rfind("\n") + 1] or text
     return sniff(text, delimiter=delimiter, decimal=decimal, header=header)
@@ -174,8 +176,8 @@ def _opened(path: str | os.PathLike[str]) -> BinaryIO:
         folder = Path(path).parent
         there = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
         near = get_close_matches(Path(path).name, there, 1)
-        hint = f"did you mean {str(folder / near[0])!r}?" if near else "check name and folder"
-        raise TableError(f"there is no file {str(path)!r}: {hint}") from None
+        hint = f"did you mean {str(folder / near[0])!r}?" if near else "check its name and folder"
+        raise TableError(f"file {str(path)!r} not found: {hint}") from None
     except IsADirectoryError:
         inside = sorted(entry.name for entry in Path(path).iterdir() if entry.is_file())
         hint = f", e.g. {str(Path(path) / inside[0])!r}" if inside else ""
@@ -203,23 +205,25 @@ def _read_head(stream: BinaryIO, name: str) -> bytes:
 
 
 def _check_head(head: bytes, path: str | os.PathLike[str], name: str, encoding: str | None) -> None:
-    """Refuse what is no text, with what it is."""
+    """Refuse what is not text, and say what it is."""
     if not head:
-        raise TableError(f"{name} is empty: pass a file with a line of names and rows below it")
+        raise TableError(
+            f"{name} is empty: pass a file with column names in its first line and rows below"
+        )
     if head.startswith(b"PK\x03\x04"):
         if _is_workbook(path):
             raise TableError(f"{name} is an Excel workbook: {SAVE_AS_CSV}")
         raise TableError(
-            f"{name} is no table but an archive or a model of harfe: pass a CSV or Parquet file"
+            f"{name} is an archive or a harfe model, not a table: pass a CSV or Parquet file"
         )
     if head.startswith(_OLD_EXCEL):
         raise TableError(f"{name} is an Excel workbook: {SAVE_AS_CSV}")
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and encoding is None:
         raise TableError(
-            f"{name} is a text in UTF-16: pass {{encoding}}", encoding=Hint("encoding", "utf-16")
+            f"{name} is encoded in UTF-16: pass {{encoding}}", encoding=Hint("encoding", "utf-16")
         )
     if b"\0" in head and encoding is None:
-        raise TableError(f"{name} is no text: pass a CSV or Parquet file")
+        raise TableError(f"{name} is not a text file: pass a CSV or Parquet file")
 
 
 def _is_workbook(path: str | os.PathLike[str]) -> bool:
@@ -231,7 +235,7 @@ def _is_workbook(path: str | os.PathLike[str]) -> bool:
 
 
 class _Rewound(io.RawIOBase):
-    """A stream, with what was read of it put back in front."""
+    """A stream with the part already read put back in front."""
 
     def __init__(self, head: bytes, rest: BinaryIO) -> None:
         self._head, self._rest = memoryview(head), rest
@@ -255,7 +259,7 @@ class _Rewound(io.RawIOBase):
 
 
 def _joined(parts: Sequence[Column], decimal: str) -> Column:
-    """One column of several blocks; numbers become texts again where others are texts."""
+    """One column from several blocks; numbers become text again where another block has text."""
     if all(isinstance(part, np.ndarray) for part in parts):
         return np.concatenate(parts)
     texts: list[str] = []

@@ -1,4 +1,4 @@
-"""Tables from Parquet files, by pyarrow, which is imported here only."""
+"""Tables from Parquet files, by pyarrow."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ParquetSource:
         for name in names if columns is not None else ():
             place_of(name, self.names, self.source)
         if not self._file.metadata.num_rows:
-            raise TableError(f"{self.source} has columns but no rows: pass one with rows")
+            raise TableError(f"{self.source} has columns but no rows: pass a file that has rows")
         wanted = None if columns is None else list(dict.fromkeys(names))
         try:
             for batch in self._file.iter_batches(PARQUET_BLOCK, columns=wanted):

@@ -1,6 +1,6 @@
-"""How a text file writes its table, told from its first rows: delimiter, decimal sign, names.
+"""Detect how a CSV file is written from its first rows: delimiter, decimal sign, column names.
 
-Nothing of this is certain, so every answer can be given instead.
+None of this is certain, so each can be given instead.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from harfe.tables.columns import is_missing, number
 _DELIMITERS = (";", "\t", "|", ",", " ")
 _ROWS = 100
 
-# Numbers with one kind of decimal sign and no other reading; 1,234 may be either.
+# Numbers whose decimal sign is unambiguous; 1,234 may be either.
 _POINT = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+")
 
-# Excel's first line that names the delimiter.
+# Excel may name the delimiter in a first line.
 SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a file writes its table."""
+    """How a CSV file is written."""
 
     delimiter: str = ","
     decimal: str = "."
@@ -88,7 +88,7 @@ def _fields(sample: str, delimiter: str) -> list[list[str]]:
 
 
 def _best_delimiter(sample: str) -> str:
-    """The delimiter that cuts rows alike, into numbers where possible, into many fields."""
+    """The delimiter that splits rows into equally many fields, preferably numbers and many."""
     best, best_merit = ",", (0.0, 0.0, 0.0)
     for delimiter in _DELIMITERS:
         rows = _fields(sample, delimiter)
@@ -101,7 +101,7 @@ def _best_delimiter(sample: str) -> str:
         read = sum(
             number(field, ".") is not None or number(field, ",") is not None for field in below
         )
-        # Blanks stand in texts too: they cut only where nothing else does.
+        # Spaces occur in text too: they are a delimiter only where nothing else is.
         merit = (round(alike, 1), read / max(len(below), 1), width if delimiter != " " else 0)
         if delimiter == " " and best_merit[0] >= 0.5:
             continue
@@ -111,7 +111,7 @@ def _best_delimiter(sample: str) -> str:
 
 
 def _decimal(rows: Sequence[Sequence[str]], delimiter: str) -> str:
-    """A comma if more numbers have one than a point."""
+    """A comma if more numbers contain one than a point."""
     fields = [field.strip() for row in rows for field in row]
     points = sum(_POINT.fullmatch(field) is not None for field in fields)
     commas = sum(
