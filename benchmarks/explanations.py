@@ -3,8 +3,8 @@
     python benchmarks/explanations.py [--repeat 5]
 
 Goals: the strength of every pair of s = 500 features of d = 100 inputs within a second; what a fit
-keeps of its rows (`KeptInputs.of`) a few percent of the fit; partial dependence from what was kept
-does not know the number of rows. Times are the best of several runs.
+keeps of its rows (`InputSummary.of`) a few percent of the fit; partial dependence from that summary
+does not depend on the number of rows. Times are the best of several runs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from harfe import HARFERegressor
 from harfe._core.threads import n_threads, one_blas_thread
 from harfe.explain.anova import anova
-from harfe.explain.inputs.summary import KeptInputs
+from harfe.explain.inputs.summary import InputSummary
 from harfe.explain.local import explain_local
 from harfe.explain.overall import explain
 from harfe.explain.partial import partial_dependence
@@ -63,9 +63,9 @@ def show_explanations(repeat: int) -> None:
     for s, d, order, activation in SIZES:
         expansion = drawn(s, d, order, activation)
         X = np.random.default_rng(1).normal(size=(1000, d))
-        kept = KeptInputs.of(expansion, X)
+        kept = InputSummary.of(expansion, X)
         rows = None if activation == "sin" else X
-        pairs = best(lambda: anova(expansion, kept.law).interaction(), repeat)  # noqa: B023
+        pairs = best(lambda: anova(expansion, kept.distribution).interaction(), repeat)  # noqa: B023
         whole = best(lambda: explain(expansion, kept), repeat)  # noqa: B023
         local = best(lambda: explain_local(expansion, kept, X[:100]), 1)  # noqa: B023
         curve = best(lambda: partial_dependence(expansion, kept, 0, 50, rows), repeat)  # noqa: B023
@@ -85,8 +85,8 @@ def show_kept(repeat: int) -> None:
         y += 5 * X[:, 4] + rng.normal(size=m)
         model = HARFERegressor(random_state=0)
         fit = best(lambda: model.fit(X, y), min(repeat, 3))  # noqa: B023
-        kept = best(lambda: KeptInputs.of(model.expansion_, X, np.ones(m)), repeat)  # noqa: B023
-        nodes = sum(len(nodes) for nodes in model.inputs_.law.nodes)
+        kept = best(lambda: InputSummary.of(model.expansion_, X, np.ones(m)), repeat)  # noqa: B023
+        nodes = sum(len(nodes) for nodes in model.inputs_.distribution.nodes)
         print(
             f"fit of {m} rows, {d} inputs: {fit:.3f} s, of which keeping {1e3 * kept:.1f} ms, "
             f"{kept / fit:.1%}; {nodes} nodes for {m * d} values",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harfe.compare.league import compare_methods
     from harfe.estimators.regressor import HARFERegressor
     from harfe.estimators.regressor_cv import HARFERegressorCV
-    from harfe.explain.inputs.distribution import InputLaw
+    from harfe.explain.inputs.distribution import InputDistribution
     from harfe.explain.overall import Explanation
     from harfe.features.law import FeatureLaw
     from harfe.features.mixed_law import MixedLaw
@@ -35,7 +35,7 @@ _HOME = {
     "FeatureLaw": "features.law",
     "HARFERegressor": "estimators.regressor",
     "HARFERegressorCV": "estimators.regressor_cv",
-    "InputLaw": "explain.inputs.distribution",
+    "InputDistribution": "explain.inputs.distribution",
     "LearnedLaw": "learning.candidates",
     "MixedLaw": "features.mixed_law",
     "PursuitResult": "solvers.pursuit",
@@ -58,7 +58,7 @@ __all__ = [
     "FeatureLaw",
     "HARFERegressor",
     "HARFERegressorCV",
-    "InputLaw",
+    "InputDistribution",
     "LearnedLaw",
     "MixedLaw",
     "PursuitResult",

@@ -21,7 +21,7 @@ from harfe.datasets import load_real, make_function
 from harfe.display._drawing import BLUE, joined, percent, shorten
 from harfe.explain.anova import anova
 from harfe.explain.inputs.seen import SeenInput
-from harfe.explain.inputs.summary import KeptInputs
+from harfe.explain.inputs.summary import InputSummary
 from harfe.metrics import mean_squared_error
 from harfe.selection.results import ErrorPaths
 
@@ -432,11 +432,11 @@ def test_figures_say_that_inputs_depend_on_each_other(repeated):
 # --- components --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("law", ["independent", "uniform"])
-def test_a_curve_is_the_purified_component(model, law):
-    drawn = display.ComponentDisplay.from_estimator(model, "x3", law=law).plot()
+@pytest.mark.parametrize("distribution", ["independent", "uniform"])
+def test_a_curve_is_the_purified_component(model, distribution):
+    drawn = display.ComponentDisplay.from_estimator(model, "x3", inputs=distribution).plot()
     kept = model.inputs_
-    parts = anova(model.expansion_, kept.input_law(law, model.expansion_))
+    parts = anova(model.expansion_, kept.named_distribution(distribution, model.expansion_))
     x = drawn.table()["x3"]
     assert (x[0], x[-1]) == (kept.lower[2], kept.upper[2])
     np.testing.assert_array_equal(drawn.table()["effect"], parts.component((2,), x[:, None]))
@@ -444,14 +444,14 @@ def test_a_curve_is_the_purified_component(model, law):
     assert drawn.share == parts.shares[parts.sets.index((2,))]
     title = drawn.ax_.get_title(loc="left")
     assert title.startswith(f"x3: {percent(drawn.share)} of the variance")
-    assert ("uniform" in title) == (law == "uniform")
+    assert ("uniform" in title) == (distribution == "uniform")
     assert drawn.ax_.get_xlabel() == "x3"
 
 
 def test_a_map_is_the_purified_component(model):
     drawn = display.ComponentDisplay.from_estimator(model, ("x2", "x1")).plot()
     assert drawn.variables == ("x1", "x2")
-    parts = anova(model.expansion_, model.inputs_.law)
+    parts = anova(model.expansion_, model.inputs_.distribution)
     table = drawn.table()
     points = np.column_stack([table["x1"], table["x2"]])
     np.testing.assert_array_equal(table["effect"], parts.component((0, 1), points))
@@ -483,7 +483,7 @@ def test_unknown_components_are_refused_with_the_nearest_names(model, third_orde
         (i, j)
         for i in range(10)
         for j in range(i)
-        if tuple(sorted((i, j))) not in anova(model.expansion_, model.inputs_.law).sets
+        if tuple(sorted((i, j))) not in anova(model.expansion_, model.inputs_.distribution).sets
     )
     with pytest.raises(ValueError, match=r"is not part of the fitted function; the largest are 'x"):
         show(model, absent)
@@ -537,7 +537,7 @@ def test_tails_far_beyond_the_bulk_are_left_out():
 def test_a_spike_of_equal_values_stays_in_its_bin(model):
     X = np.zeros((320, 10))
     X[:160, 0] = np.linspace(0.5, 1.0, 160)
-    kept = KeptInputs.of(model.expansion_, X)
+    kept = InputSummary.of(model.expansion_, X)
     _, shares = SeenInput.of(model.expansion_, kept, 0).density()
     assert shares[0] == pytest.approx(0.5, abs=1 / 32)
     assert shares.sum() == pytest.approx(1)

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shared import FORMULAS
 
-from harfe import HARFERegressor, InputLaw
+from harfe import HARFERegressor, InputDistribution
 from harfe.explain import waves
 from harfe.explain.anova import anova
 from harfe.explain.inputs.distribution import largest_frequencies
-from harfe.explain.inputs.summary import KeptInputs
+from harfe.explain.inputs.summary import InputSummary
 from harfe.features.law import FeatureLaw
 from harfe.features.pool import FeaturePool
 from harfe.features.units import InputBounds
@@ -72,8 +72,10 @@ def test_a_product_of_sines_by_hand():
         [(1, {0: 1}, -np.pi / 2), (1, {0: 1, 1: -1}, 0), (-1, {0: 1, 1: 1}, 0)],
         intercept=4.0,
     )
-    law = InputLaw.uniform([-np.pi] * 3, [np.pi] * 3, largest_frequencies(expansion.features))
-    parts = anova(expansion, law)
+    distribution = InputDistribution.uniform(
+        [-np.pi] * 3, [np.pi] * 3, largest_frequencies(expansion.features)
+    )
+    parts = anova(expansion, distribution)
     assert parts.exact
     assert parts.mean == pytest.approx(4, abs=1e-13)
     assert parts.variance == pytest.approx(1.5, abs=1e-13)
@@ -104,8 +106,10 @@ def test_triples_count_for_all_their_pairs():
             (1, {0: -1, 1: 1, 2: 1}, 0),
         ],
     )
-    law = InputLaw.uniform([-np.pi] * 3, [np.pi] * 3, largest_frequencies(expansion.features))
-    parts = anova(expansion, law)
+    distribution = InputDistribution.uniform(
+        [-np.pi] * 3, [np.pi] * 3, largest_frequencies(expansion.features)
+    )
+    parts = anova(expansion, distribution)
     assert parts.variance == pytest.approx(2, abs=1e-12)
     assert of_set(parts, parts.shares)[0, 1, 2] == pytest.approx(1, abs=1e-12)
     pairs, second, total = parts.interaction()
@@ -186,20 +190,20 @@ def planted():
     expansion = written("sin", 4, PLANTED, intercept=1.5)
     largest = largest_frequencies(expansion.features)
     lower, upper = np.full(4, UNIFORM[0]), np.full(4, UNIFORM[1])
-    uniform = InputLaw.uniform(lower, upper, largest)
-    normal = InputLaw.normal(np.full(4, NORMAL[0]), np.full(4, NORMAL[1]), largest)
+    uniform = InputDistribution.uniform(lower, upper, largest)
+    normal = InputDistribution.normal(np.full(4, NORMAL[0]), np.full(4, NORMAL[1]), largest)
     pick = [uniform, normal, uniform, normal]
-    law = InputLaw(
+    distribution = InputDistribution(
         "independent",
         tuple(part.nodes[k] for k, part in enumerate(pick)),
         tuple(part.weights[k] for k, part in enumerate(pick)),
     )
-    return expansion, law
+    return expansion, distribution
 
 
 def test_a_planted_model_has_the_indices_of_its_formula():
-    expansion, law = planted()
-    parts = anova(expansion, law)
+    expansion, distribution = planted()
+    parts = anova(expansion, distribution)
     expected = planted_variances(parts.sets)
     variance = sum(covariance(a, b) for a in PLANTED for b in PLANTED)
     mean = 1.5 + sum(c * sine_mean(weights, phase) for c, weights, phase in PLANTED)
@@ -230,20 +234,20 @@ def test_the_planted_model_by_monte_carlo():
     def normal(n):
         return rng.normal(*NORMAL, n)
 
-    expansion, law = planted()
+    expansion, distribution = planted()
     columns = [draw(n) for _ in range(2) for draw in (uniform, normal)]
     X = np.stack(columns, axis=1)
     f = expansion.predict(X)[:, 0]
-    parts = anova(expansion, law)
+    parts = anova(expansion, distribution)
     assert abs(f.mean() - parts.mean) < 4 * f.std() / np.sqrt(n)
     square = (f - f.mean()) ** 2
     assert abs(square.mean() - parts.variance) < 4 * square.std() / np.sqrt(n)
 
 
 def test_components_average_to_zero_over_each_of_their_variables():
-    """By rules that share nothing with those of the law: 150 Legendre and Hermite nodes."""
-    expansion, law = planted()
-    parts = anova(expansion, law)
+    """By other rules than those of the distribution: 150 Legendre and Hermite nodes."""
+    expansion, distribution = planted()
+    parts = anova(expansion, distribution)
     t, wt = np.polynomial.legendre.leggauss(150)
     z, wz = np.polynomial.hermite_e.hermegauss(150)
     low, high = UNIFORM
@@ -260,18 +264,18 @@ def test_components_average_to_zero_over_each_of_their_variables():
 # --- Against full enumeration --------------------------------------------------------------------
 
 
-def enumerate_components(expansion, law, target):
+def enumerate_components(expansion, distribution, target):
     """f on the whole product of the nodes, taken apart by averaging over axes."""
-    d = law.n_variables
-    shape = [len(nodes) for nodes in law.nodes]
-    X = np.array(list(itertools.product(*law.nodes)))
+    d = distribution.n_variables
+    shape = [len(nodes) for nodes in distribution.nodes]
+    X = np.array(list(itertools.product(*distribution.nodes)))
     f = expansion.predict(X)[:, target].reshape(shape)
 
     def given(u):
         out = f
         for k in range(d):
             if k not in u:
-                weights = law.weights[k].reshape([-1 if i == k else 1 for i in range(d)])
+                weights = distribution.weights[k].reshape([-1 if i == k else 1 for i in range(d)])
                 out = np.sum(out * weights, axis=k, keepdims=True)
         return out
 
@@ -279,7 +283,7 @@ def enumerate_components(expansion, law, target):
     for size in range(d + 1):
         for u in itertools.combinations(range(d), size):
             components[u] = given(u) - sum(components[v] for v in components if {*v} < {*u})
-    weights = np.array([np.prod(w) for w in itertools.product(*law.weights)])
+    weights = np.array([np.prod(w) for w in itertools.product(*distribution.weights)])
     full = {u: np.broadcast_to(c, shape).ravel() for u, c in components.items()}
     return X, weights, full
 
@@ -287,7 +291,7 @@ def enumerate_components(expansion, law, target):
 def few_values(bounds=None, seed=0):
     rng = np.random.default_rng(seed)
     X = 0.7 * rng.integers(-3, 4, (60, 4))
-    return InputLaw.empirical(X, rng.random(60), bounds)
+    return InputDistribution.empirical(X, rng.random(60), bounds)
 
 
 @every_activation
@@ -300,10 +304,10 @@ def test_few_values_against_full_enumeration(activation, complex_output, clip):
             np.array([-np.inf, -1.0, -np.inf, -np.inf]), np.array([np.inf, 1.0, np.inf, 0.8])
         )
     expansion = drawn(activation, complex_output=complex_output, bounds=bounds)
-    law = few_values(bounds)
-    parts = anova(expansion, law, target=1)
+    distribution = few_values(bounds)
+    parts = anova(expansion, distribution, target=1)
     assert parts.exact == (activation in ("sin", "cos", "exp"))
-    X, weights, expected = enumerate_components(expansion, law, 1)
+    X, weights, expected = enumerate_components(expansion, distribution, 1)
     assert parts.mean == pytest.approx(expected[()][0], abs=1e-12)
     values = parts.evaluate(X)
     assert values.dtype == (complex if complex_output else float)
@@ -329,10 +333,10 @@ def test_few_values_against_full_enumeration(activation, complex_output, clip):
 @real_or_complex
 def test_terms_have_the_variance_that_enumeration_finds(activation, complex_output):
     expansion = drawn(activation, complex_output=complex_output)
-    law = few_values()
-    X = np.array(list(itertools.product(*law.nodes)))
-    weights = np.array([np.prod(w) for w in itertools.product(*law.weights)])
-    found = anova(expansion, law).term_variances()
+    distribution = few_values()
+    X = np.array(list(itertools.product(*distribution.nodes)))
+    weights = np.array([np.prod(w) for w in itertools.product(*distribution.weights)])
+    found = anova(expansion, distribution).term_variances()
     z = X @ expansion.features.weights().toarray() + expansion.features.phases
     phi = FORMULAS[activation](z) * expansion.coef[0]
     used = [tuple(i[i >= 0]) for i in expansion.features.indices]
@@ -356,8 +360,8 @@ def test_any_function_is_mean_and_components(activation, complex_output, d, s, r
     orders = tuple(range(1, min(d, 3) + 1))
     expansion = drawn(activation, d=d, s=s, orders=orders, complex_output=complex_output, seed=seed)
     X = np.random.default_rng(seed).normal(size=(rows, d))
-    law = KeptInputs.of(expansion, X).law
-    parts = anova(expansion, law)
+    distribution = InputSummary.of(expansion, X).distribution
+    parts = anova(expansion, distribution)
     np.testing.assert_allclose(
         parts.mean + parts.evaluate(X).sum(axis=1), expansion.predict(X)[:, 0], rtol=0, atol=1e-10
     )
@@ -375,8 +379,8 @@ def test_kept_quadratures_are_as_good_as_all_rows():
         axis=1,
     )
     w = rng.random(800)
-    full = anova(expansion, InputLaw.empirical(X, w))
-    kept = anova(expansion, KeptInputs.of(expansion, X, w).law)
+    full = anova(expansion, InputDistribution.empirical(X, w))
+    kept = anova(expansion, InputSummary.of(expansion, X, w).distribution)
     assert kept.sets == full.sets
     assert kept.mean == pytest.approx(full.mean, abs=1e-10)
     np.testing.assert_allclose(kept.variances, full.variances, rtol=0, atol=1e-10)
@@ -487,14 +491,14 @@ def known(request):
         random_state=0,
     ).fit(X, f(X))
     expansion = model.expansion_
-    law = InputLaw.uniform(
+    distribution = InputDistribution.uniform(
         np.full(d, low), np.full(d, high), largest_frequencies(expansion.features)
     )
 
     def draw(rng, n):
         return rng.uniform(low, high, (n, d))
 
-    return expansion, anova(expansion, law), f, variances(), draw, misfit
+    return expansion, anova(expansion, distribution), f, variances(), draw, misfit
 
 
 def test_indices_of_a_fitted_function_are_those_of_monte_carlo(known):
@@ -533,8 +537,8 @@ def test_indices_of_a_fitted_function_are_those_of_the_true_one(known):
 @pytest.mark.parametrize("activation", ["tanh", "sigmoid", "relu"])
 def test_other_activations_are_close_to_monte_carlo_on_continuous_inputs(activation):
     expansion = drawn(activation, d=3, s=10, orders=(1, 2))
-    law = InputLaw.uniform([-2.0] * 3, [2.0] * 3)
-    parts = anova(expansion, law)
+    distribution = InputDistribution.uniform([-2.0] * 3, [2.0] * 3)
+    parts = anova(expansion, distribution)
     n = 100_000
     first, first_error, total, total_error = pick_freeze(
         lambda X: expansion.predict(X)[:, 0], lambda rng, n: rng.uniform(-2, 2, (n, 3)), n, seed=1
@@ -557,8 +561,8 @@ def test_other_activations_from_kept_nodes_against_all_rows(activation, limit):
     coef = np.random.default_rng(1).normal(size=(1, 12))
     expansion = Expansion(pool, coef, np.zeros(1), ("a", "b"))
     X = np.random.default_rng(2).normal(size=(300, 2))
-    _, weights, expected = enumerate_components(expansion, InputLaw.empirical(X), 0)
-    kept = anova(expansion, KeptInputs.of(expansion, X).law)
+    _, weights, expected = enumerate_components(expansion, InputDistribution.empirical(X), 0)
+    kept = anova(expansion, InputSummary.of(expansion, X).distribution)
     gaps = [
         abs(variance - weights @ expected[u] ** 2) / kept.variance
         for u, variance in zip(kept.sets, kept.variances, strict=True)
@@ -573,43 +577,45 @@ def test_other_activations_from_kept_nodes_against_all_rows(activation, limit):
 @pytest.mark.parametrize("complex_output", [False, True])
 def test_grids_and_pairs_of_features_have_the_same_sum(complex_output, monkeypatch):
     expansion = drawn("exp", s=40, complex_output=complex_output)
-    law = few_values()
-    on_grids = anova(expansion, law)
+    distribution = few_values()
+    on_grids = anova(expansion, distribution)
     monkeypatch.setattr(waves, "_LARGEST_GRID", 0)
     monkeypatch.setattr(waves, "_PAIR_BLOCK", 7)
-    by_pairs = anova(expansion, law)
+    by_pairs = anova(expansion, distribution)
     np.testing.assert_allclose(by_pairs.variances, on_grids.variances, rtol=0, atol=1e-12)
 
 
 def test_large_grids_are_summed_by_pairs(monkeypatch):
     expansion = drawn(d=4, s=20, orders=(4,))
     X = np.random.default_rng(0).normal(size=(400, 4))
-    law = KeptInputs.of(expansion, X).law
-    assert np.prod([len(nodes) for nodes in law.nodes]) > waves._LARGEST_GRID
-    parts = anova(expansion, law)
+    distribution = InputSummary.of(expansion, X).distribution
+    assert np.prod([len(nodes) for nodes in distribution.nodes]) > waves._LARGEST_GRID
+    parts = anova(expansion, distribution)
     monkeypatch.setattr(waves, "_LARGEST_GRID", 10**7)
-    np.testing.assert_allclose(anova(expansion, law).variances, parts.variances, atol=1e-12)
+    np.testing.assert_allclose(
+        anova(expansion, distribution).variances, parts.variances, atol=1e-12
+    )
 
 
 def test_large_coefficients_of_opposite_sign_cost_no_squared_digits():
     """1e6 (sin((1 + 1e-6)x) - sin x) is x cos x to 1e-6; sums of squares would leave 4 digits."""
     expansion = written("sin", 1, [(1e6, {0: 1 + 1e-6}, 0), (-1e6, {0: 1}, 0)])
-    law = InputLaw.uniform([0.0], [3.0], largest_frequencies(expansion.features))
+    distribution = InputDistribution.uniform([0.0], [3.0], largest_frequencies(expansion.features))
     t, w = np.polynomial.legendre.leggauss(60)
     x, w = 1.5 * (t + 1), w / 2
     # The difference is e^{i(1 + δ/2)x} turned by δ/2: 2 sin(δx/2) cos((1 + δ/2)x)/δ, no cancelling.
     delta = (1 + 1e-6) - 1
     f = 2e6 * np.sin(delta * x / 2) * np.cos((1 + delta / 2) * x)
     variance = w @ f**2 - (w @ f) ** 2
-    assert anova(expansion, law).variance == pytest.approx(variance, rel=1e-8)
+    assert anova(expansion, distribution).variance == pytest.approx(variance, rel=1e-8)
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e200])
 def test_shares_do_not_depend_on_the_size_of_the_coefficients(size):
     expansion = drawn()
     large = replace(expansion, coef=expansion.coef * size, intercept=expansion.intercept * size)
-    law = few_values()
-    parts, other = anova(expansion, law), anova(large, law)
+    distribution = few_values()
+    parts, other = anova(expansion, distribution), anova(large, distribution)
     np.testing.assert_allclose(other.shares, parts.shares, rtol=1e-12)
     assert other.mean == pytest.approx(parts.mean * size, rel=1e-12)
     X = np.zeros((1, 4))
@@ -619,8 +625,8 @@ def test_shares_do_not_depend_on_the_size_of_the_coefficients(size):
 def test_the_other_sign_has_the_other_mean_and_the_same_indices():
     expansion = drawn()
     negated = replace(expansion, coef=-expansion.coef, intercept=-expansion.intercept)
-    law = few_values()
-    parts, other = anova(expansion, law), anova(negated, law)
+    distribution = few_values()
+    parts, other = anova(expansion, distribution), anova(negated, distribution)
     assert other.mean == -parts.mean
     np.testing.assert_array_equal(other.variances, parts.variances)
     np.testing.assert_array_equal(other.total(), parts.total())
@@ -653,11 +659,11 @@ def test_features_without_variables_belong_to_the_mean(activation):
     )
     expansion = Expansion(pool, np.array([[1.5, 1.0, 2.0]]), np.array([0.5]), tuple("abc"))
     X = np.random.default_rng(0).integers(0, 3, (20, 3)).astype(float)
-    law = InputLaw.empirical(X)
-    parts = anova(expansion, law)
+    distribution = InputDistribution.empirical(X)
+    parts = anova(expansion, distribution)
     assert parts.sets == ((1,), (2,))
-    weights = np.array([np.prod(w) for w in itertools.product(*law.weights)])
-    f = expansion.predict(np.array(list(itertools.product(*law.nodes))))[:, 0]
+    weights = np.array([np.prod(w) for w in itertools.product(*distribution.weights)])
+    f = expansion.predict(np.array(list(itertools.product(*distribution.nodes))))[:, 0]
     assert parts.mean == pytest.approx(weights @ f, abs=1e-13)
     assert parts.variance == pytest.approx(weights @ (f - weights @ f) ** 2, abs=1e-13)
     assert parts.term_variances()[0] == 0  # of the constant
@@ -665,10 +671,10 @@ def test_features_without_variables_belong_to_the_mean(activation):
 
 def test_an_input_that_does_not_vary_explains_nothing():
     expansion = drawn()
-    law = few_values()
-    nodes, weights = list(law.nodes), list(law.weights)
+    distribution = few_values()
+    nodes, weights = list(distribution.nodes), list(distribution.weights)
     nodes[1], weights[1] = np.array([0.3]), np.ones(1)
-    parts = anova(expansion, InputLaw("independent", tuple(nodes), tuple(weights)))
+    parts = anova(expansion, InputDistribution("independent", tuple(nodes), tuple(weights)))
     assert parts.total()[1] == pytest.approx(0, abs=1e-25)
     assert parts.total()[0] > 0.01
 
@@ -676,12 +682,30 @@ def test_an_input_that_does_not_vary_explains_nothing():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda e, law: anova(e, law, 2), "target=2 must be a whole number from 0 to 1"),
-        (lambda e, law: anova(e, law, True), "target=True must be a whole number"),
-        (lambda e, law: anova(e, InputLaw.uniform([0], [1])), "law has 1 inputs but .* has 4"),
-        (lambda e, law: anova(e, law).component((3, 0), np.zeros((1, 2))), r"u=\(3, 0\) has no"),
-        (lambda e, law: anova(e, law).component((0,), np.zeros((1, 2))), r"X_u has shape \(1, 2\)"),
-        (lambda e, law: anova(e, law).component((0,), np.zeros(3)), r"X_u has shape \(3,\)"),
+        (
+            lambda e, distribution: anova(e, distribution, 2),
+            "target=2 must be a whole number from 0 to 1",
+        ),
+        (
+            lambda e, distribution: anova(e, distribution, True),
+            "target=True must be a whole number",
+        ),
+        (
+            lambda e, distribution: anova(e, InputDistribution.uniform([0], [1])),
+            "distribution has 1 inputs but .* has 4",
+        ),
+        (
+            lambda e, distribution: anova(e, distribution).component((3, 0), np.zeros((1, 2))),
+            r"u=\(3, 0\) has no",
+        ),
+        (
+            lambda e, distribution: anova(e, distribution).component((0,), np.zeros((1, 2))),
+            r"X_u has shape \(1, 2\)",
+        ),
+        (
+            lambda e, distribution: anova(e, distribution).component((0,), np.zeros(3)),
+            r"X_u has shape \(3,\)",
+        ),
     ],
 )
 def test_refusals(call, message):
@@ -693,6 +717,6 @@ def test_refusals(call, message):
 @pytest.mark.parametrize("activation", ["sin", "tanh"])
 def test_too_many_subsets_are_refused(activation, order):
     expansion = drawn(activation, d=70, s=3, orders=(order,))
-    law = InputLaw.uniform([0.0] * 70, [1.0] * 70)
-    with pytest.raises(ValueError, match=f"3 features of up to {order} variables .* lower order"):
-        anova(expansion, law)
+    distribution = InputDistribution.uniform([0.0] * 70, [1.0] * 70)
+    with pytest.raises(ValueError, match=f"3 features with up to {order} inputs .* lower order"):
+        anova(expansion, distribution)

@@ -9,10 +9,10 @@ import pytest
 from shared import FORMULAS
 from sklearn.inspection import partial_dependence as brute_force
 
-from harfe import HARFERegressor, InputLaw
+from harfe import HARFERegressor, InputDistribution
 from harfe.datasets import make_function
 from harfe.explain.anova import anova
-from harfe.explain.inputs.summary import KeptInputs
+from harfe.explain.inputs.summary import InputSummary
 from harfe.explain.local import explain_local
 from harfe.explain.partial import partial_dependence
 from harfe.features.law import FeatureLaw
@@ -99,7 +99,7 @@ def test_contributions_sum_to_the_prediction_where_inputs_are_clipped(clipping):
 def test_components_are_shared_equally_by_their_variables(model, friedman):
     X = friedman.X[:5]
     told = model.explain_local(X)
-    parts = anova(model.expansion_, model.inputs_.law)
+    parts = anova(model.expansion_, model.inputs_.distribution)
     assert told.baseline == parts.mean
     assert told.component_names[: len(parts.sets)][0] == "x0"
     for k in range(10):
@@ -123,12 +123,12 @@ def test_several_targets_one_at_a_time():
 
 def test_other_laws_have_another_baseline(model, friedman):
     X = friedman.X[:5]
-    uniform = model.explain_local(X, law="uniform")
-    assert uniform.law == "uniform"
-    assert uniform.baseline == model.explain(law="uniform").mean
+    uniform = model.explain_local(X, inputs="uniform")
+    assert uniform.inputs == "uniform"
+    assert uniform.baseline == model.explain(inputs="uniform").mean
     assert uniform.baseline != model.explain_local(X).baseline
-    own = InputLaw.uniform(np.zeros(10), np.ones(10))
-    assert model.explain_local(X, law=own).law == "uniform"
+    own = InputDistribution.uniform(np.zeros(10), np.ones(10))
+    assert model.explain_local(X, inputs=own).inputs == "uniform"
     np.testing.assert_allclose(
         uniform.baseline + uniform.components.sum(axis=1), model.predict(X), rtol=0, atol=1e-10
     )
@@ -166,7 +166,7 @@ def test_local_explanations_are_plain_data(model, friedman):
         assert list(frame.columns) == [start, *names, "prediction", "outside"]
         total = frame[[start, *names]].sum(axis=1)
         np.testing.assert_allclose(total, frame["prediction"], rtol=0, atol=1e-10)
-    with pytest.raises(ValueError, match="by='rows' is not known; choose one of variables, comp"):
+    with pytest.raises(ValueError, match="by='rows' is not a known view; choose one of vari"):
         told.table("rows")
 
 
@@ -178,7 +178,7 @@ def test_a_model_without_features_has_nothing_to_share():
         tuple("abc"),
     )
     X = np.random.default_rng(0).random((5, 3))
-    told = explain_local(expansion, KeptInputs.of(expansion, X), X + 1)
+    told = explain_local(expansion, InputSummary.of(expansion, X), X + 1)
     assert told.baseline == told.intercept == 2
     assert told.variables.tolist() == [[0, 0, 0]] * 5
     assert not told.outside.any()
@@ -186,8 +186,8 @@ def test_a_model_without_features_has_nothing_to_share():
 
 
 def test_local_refusals(model):
-    with pytest.raises(ValueError, match="law='joint' has no ANOVA"):
-        model.explain_local(np.zeros((1, 10)), law="joint")
+    with pytest.raises(ValueError, match="inputs='joint' has no ANOVA"):
+        model.explain_local(np.zeros((1, 10)), inputs="joint")
     with pytest.raises(ValueError, match="target=1"):
         model.explain_local(np.zeros((1, 10)), target=1)
     with pytest.raises(ValueError, match="expecting 10"):
@@ -256,7 +256,7 @@ def test_other_activations_average_over_the_rows_they_are_given(activation, frie
     weighted = model.partial_dependence(3, friedman.X, [0.2], sample_weight=w)
     expected = np.average(model.predict(rows), weights=w)
     assert weighted.average[0] == pytest.approx(expected, abs=1e-10)
-    with pytest.raises(ValueError, match=f"partial_dependence of {activation} .* pass X"):
+    with pytest.raises(ValueError, match=f"partial_dependence with {activation} .* pass X"):
         model.partial_dependence(0)
 
 
@@ -340,16 +340,16 @@ def test_names_of_a_frame():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"features": 10}, "features=10: 10 is no input; pass a number from 0 to 9 or a name"),
-        ({"features": "age"}, "features='age': 'age' is no input"),
-        ({"features": -1}, "-1 is no input"),
-        ({"features": ()}, r"features=\(\) must name one input or more"),
-        ({"features": (1, "x1")}, "each once"),
-        ({"features": 0, "grid": 1}, "grid=1 must be at least 2 values"),
-        ({"features": (0, 1), "grid": [[0.1, 0.2]]}, "an array of finite values for each of the 2"),
-        ({"features": 0, "grid": [0.1, np.nan]}, "an array of finite values for each of the 1"),
-        ({"features": (0, 1, 2, 3, 4), "grid": 100}, "has 1e.10 points"),
-        ({"features": 0, "sample_weight": np.ones(300)}, "but X is None"),
+        ({"inputs": 10}, "inputs=10: 10 is not an input; pass a number from 0 to 9 or a name"),
+        ({"inputs": "age"}, "inputs='age': 'age' is not an input"),
+        ({"inputs": -1}, "-1 is not an input"),
+        ({"inputs": ()}, r"inputs=\(\) must name one or more inputs"),
+        ({"inputs": (1, "x1")}, "each once"),
+        ({"inputs": 0, "grid": 1}, "grid=1 must be at least 2 values"),
+        ({"inputs": (0, 1), "grid": [[0.1, 0.2]]}, "an array of finite values for each of the 2"),
+        ({"inputs": 0, "grid": [0.1, np.nan]}, "an array of finite values for each of the 1"),
+        ({"inputs": (0, 1, 2, 3, 4), "grid": 100}, "has 1e.10 points"),
+        ({"inputs": 0, "sample_weight": np.ones(300)}, "but X is None"),
     ],
 )
 def test_partial_dependence_refusals(model, arguments, message):
@@ -366,8 +366,8 @@ def test_too_many_subsets_need_the_rows():
         tuple(f"x{j}" for j in range(20)),
     )
     X = rng.normal(size=(100, 20))
-    kept = KeptInputs.of(expansion, X)
-    with pytest.raises(ValueError, match=r"5 features of up to 16 variables .* pass X"):
+    kept = InputSummary.of(expansion, X)
+    with pytest.raises(ValueError, match=r"5 features with up to 16 inputs .* pass X"):
         partial_dependence(expansion, kept, 0)
     rows = X.copy()
     rows[:, 0] = 0.7

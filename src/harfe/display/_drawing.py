@@ -315,6 +315,6 @@ def dependence_note(explanation: Explanation) -> str:
     )
 
 
-def under(law: str) -> str:
-    """Addition to a label where the law of the inputs is not that of the rows."""
-    return "" if law == "independent" else f", inputs {law}"
+def under(distribution: str) -> str:
+    """Addition to a label where the distribution of the inputs is not that of the rows."""
+    return "" if distribution == "independent" else f", inputs {distribution}"

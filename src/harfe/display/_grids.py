@@ -12,7 +12,7 @@ from harfe._core.arguments import is_whole
 from harfe.display._drawing import nearest
 from harfe.explain.anova import Anova, anova
 from harfe.explain.inputs.seen import SeenInput
-from harfe.explain.overall import Explanation, resolve_law
+from harfe.explain.overall import Explanation, resolve_distribution
 from harfe.model.terms import IndexSet, name_of
 
 # Points along an axis of a curve and of a map.
@@ -27,10 +27,10 @@ def drawn_grids(inputs: Sequence[SeenInput]) -> list[NDArray[np.float64]]:
     ]
 
 
-def model_anova(model: Any, law: Any, target: int) -> Anova:
+def model_anova(model: Any, inputs: Any, target: int) -> Anova:
     """Take the function of a fitted model apart, for its components as functions."""
-    input_law = resolve_law(law, model.inputs_, model.expansion_)
-    return anova(model.expansion_, input_law, target)
+    distribution = resolve_distribution(inputs, model.inputs_, model.expansion_)
+    return anova(model.expansion_, distribution, target)
 
 
 def resolve_component(

@@ -60,8 +60,8 @@ class ComponentDisplay:
     """A purified component of one variable as a curve, of two as a map.
 
     What the variables do together beyond what fewer of them do: it averages to zero over each of
-    them under the law of the inputs. Beneath a curve is the density of the rows of the fit; a map
-    has their quantiles, 32 parts of equal share, as ticks along its edges.
+    them under the distribution of the inputs. Beneath a curve is the density of the rows of the
+    fit; a map has their quantiles, 32 parts of equal share, as ticks along its edges.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ class ComponentDisplay:
         Of the component.
     share : float
         Of the variance of the function.
-    law : str, default="independent"
-        Law of the inputs.
+    distribution : str, default="independent"
+        Distribution of the inputs that the share refers to.
     part : {"real", "imag"}, default="real"
         Which part of complex values is drawn.
     note : str, default=""
@@ -97,7 +97,7 @@ class ComponentDisplay:
         values: NDArray[Any],
         share: float,
         *,
-        law: str = "independent",
+        distribution: str = "independent",
         part: str = "real",
         note: str = "",
     ) -> None:
@@ -105,7 +105,7 @@ class ComponentDisplay:
         self.grids = tuple(grids)
         self.values = np.asarray(values)
         self.share = share
-        self.law = law
+        self.distribution = distribution
         self.part = part
         self.note = note
 
@@ -120,7 +120,7 @@ class ComponentDisplay:
         model: Any,
         component: Any,
         *,
-        law: Any = "independent",
+        inputs: Any = "independent",
         target: int = 0,
         part: str = "real",
     ) -> ComponentDisplay:
@@ -133,16 +133,16 @@ class ComponentDisplay:
         component : str, int or sequence of them
             Its variable or variables, by name or number: ``"age"``, ``("age", "bmi")``, or the name
             ``"age : bmi"``.
-        law, target
+        inputs, target
             As in ``model.explain``.
         part : {"real", "imag"}, default="real"
             Which part of complex values is drawn.
         """
         check_fitted(model)
         columns = model.expansion_.columns
-        explanation = model.explain(law=law, target=target)
+        explanation = model.explain(inputs=inputs, target=target)
         u = resolve_component(component, columns, explanation)
-        return cls.of_model(model, u, explanation, model_anova(model, law, target), part)
+        return cls.of_model(model, u, explanation, model_anova(model, inputs, target), part)
 
     @classmethod
     def of_model(
@@ -155,7 +155,9 @@ class ComponentDisplay:
         real_part(values, part)
         share = float(parts.shares[parts.sets.index(u)])
         note = dependence_note(explanation)
-        return cls(inputs, grids, values, share, law=explanation.law, part=part, note=note)
+        return cls(
+            inputs, grids, values, share, distribution=explanation.inputs, part=part, note=note
+        )
 
     @property
     def drawn(self) -> NDArray[np.float64]:
@@ -201,7 +203,7 @@ class ComponentDisplay:
             self._plot_map(ax, limits)
         name = joined(self.variables)
         # The axes have the names, too: where they are long that is enough.
-        share = f"{percent(self.share)} of the variance{under(self.law)}"
+        share = f"{percent(self.share)} of the variance{under(self.distribution)}"
         set_title(ax, share if len(name) > _TITLE_LENGTH else f"{name}: {share}")
 
     def _plot_curve(self, ax: Any, limits: tuple[float, float] | None) -> None:
@@ -325,7 +327,7 @@ class ComponentsDisplay:
         components: Sequence[Any] | None = None,
         *,
         most: int = 6,
-        law: Any = "independent",
+        inputs: Any = "independent",
         target: int = 0,
         part: str = "real",
     ) -> ComponentsDisplay:
@@ -340,18 +342,18 @@ class ComponentsDisplay:
             two variables, down to 0.05 % of the variance.
         most : int, default=6
             How many at most, if `components` is None.
-        law, target, part
+        inputs, target, part
             As in :class:`ComponentDisplay`.
         """
         check_fitted(model)
         check_most(most)
         columns = model.expansion_.columns
-        explanation = model.explain(law=law, target=target)
+        explanation = model.explain(inputs=inputs, target=target)
         table = explanation.components
         if components is None:
             drawable = (table["order"] <= 2) & (table["share"] >= NOTHING)
             components = [table.columns["variables"][i] for i in np.flatnonzero(drawable)[:most]]
-        parts = model_anova(model, law, target)
+        parts = model_anova(model, inputs, target)
         sets = [resolve_component(component, columns, explanation) for component in components]
         return cls(
             [ComponentDisplay.of_model(model, u, explanation, parts, part) for u in sets],

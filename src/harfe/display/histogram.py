@@ -92,7 +92,7 @@ class VariableHistogramDisplay:
             Whose coefficients.
         """
         check_fitted(model)
-        # Not explain(): counting needs no law of the inputs, and so no warning about theirs.
+        # Not explain(): counts need no distribution of the inputs, and no warning about it.
         table = variables_table(model.expansion_, model.inputs_, model._pool, None, target)
         return cls(
             table["variable"],

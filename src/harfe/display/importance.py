@@ -57,8 +57,8 @@ class TermImportanceDisplay:
     kind : {"components", "terms"}, default="components"
         Purified components, whose shares sum to 1; or raw terms, which overlap, so that theirs need
         not.
-    law : str, default="independent"
-        Law of the inputs that variances are taken under.
+    distribution : str, default="independent"
+        Distribution of the inputs that variances are taken under.
     note : str, default=""
         What to mind, below the figure.
 
@@ -75,13 +75,13 @@ class TermImportanceDisplay:
         share: ArrayLike,
         *,
         kind: str = "components",
-        law: str = "independent",
+        distribution: str = "independent",
         note: str = "",
     ) -> None:
         self.variables = tuple(tuple(names) for names in variables)
         self.share = np.asarray(share, dtype=float)
         self.kind = kind
-        self.law = law
+        self.distribution = distribution
         self.note = note
 
     @classmethod
@@ -91,7 +91,7 @@ class TermImportanceDisplay:
         X: Any = None,
         *,
         kind: str = "components",
-        law: Any = "independent",
+        inputs: Any = "independent",
         target: int = 0,
     ) -> TermImportanceDisplay:
         """Explain a fitted model.
@@ -100,12 +100,12 @@ class TermImportanceDisplay:
         ----------
         model : HARFERegressor or HARFERegressorCV
             Fitted.
-        X, law, target
+        X, inputs, target
             As in ``model.explain``.
         kind : {"components", "terms"}, default="components"
         """
         check_fitted(model)
-        return cls.from_explanation(model.explain(X, law=law, target=target), kind=kind)
+        return cls.from_explanation(model.explain(X, inputs=inputs, target=target), kind=kind)
 
     @classmethod
     def from_explanation(
@@ -120,7 +120,7 @@ class TermImportanceDisplay:
             table["variables"].tolist(),
             table["share"] if kind == "components" else variance / whole,
             kind=kind,
-            law=explanation.law,
+            distribution=explanation.inputs,
             note=dependence_note(explanation),
         )
 
@@ -153,7 +153,7 @@ class TermImportanceDisplay:
         ax = self.ax_ = one_axes(ax, 6.8, 1.3 + 0.26 * max(n, 3))
         self.figure_ = ax.figure
         tidy(ax)
-        ax.set_xlabel(f"share of the variance{under(self.law)} (%)")
+        ax.set_xlabel(f"share of the variance{under(self.distribution)} (%)")
         if not np.any(self.share > 0):
             self.bars_ = ax.barh([], [])
             say_empty(ax, "The fitted function is constant.")

@@ -55,8 +55,8 @@ class InteractionDisplay:
         Symmetric; NaN where two variables never meet in a feature.
     measure : {"total", "second_order"}, default="total"
         All components that hold both variables, or the component of the pair alone.
-    law : str, default="independent"
-        Law of the inputs that variances are taken under.
+    distribution : str, default="independent"
+        Distribution of the inputs that variances are taken under.
     note : str, default=""
         What to mind, below the figure.
 
@@ -74,13 +74,13 @@ class InteractionDisplay:
         strength: ArrayLike,
         *,
         measure: str = "total",
-        law: str = "independent",
+        distribution: str = "independent",
         note: str = "",
     ) -> None:
         self.variables = tuple(variables)
         self.strength = np.asarray(strength, dtype=float)
         self.measure = measure
-        self.law = law
+        self.distribution = distribution
         self.note = note
 
     @classmethod
@@ -90,7 +90,7 @@ class InteractionDisplay:
         X: Any = None,
         *,
         measure: str = "total",
-        law: Any = "independent",
+        inputs: Any = "independent",
         target: int = 0,
     ) -> InteractionDisplay:
         """Explain a fitted model.
@@ -99,12 +99,12 @@ class InteractionDisplay:
         ----------
         model : HARFERegressor or HARFERegressorCV
             Fitted.
-        X, law, target
+        X, inputs, target
             As in ``model.explain``.
         measure : {"total", "second_order"}, default="total"
         """
         check_fitted(model)
-        return cls.from_explanation(model.explain(X, law=law, target=target), measure=measure)
+        return cls.from_explanation(model.explain(X, inputs=inputs, target=target), measure=measure)
 
     @classmethod
     def from_explanation(
@@ -120,7 +120,7 @@ class InteractionDisplay:
             i, j = place[one], place[other]
             strength[i, j] = strength[j, i] = share
         note = dependence_note(explanation)
-        return cls(variables, strength, measure=measure, law=explanation.law, note=note)
+        return cls(variables, strength, measure=measure, distribution=explanation.inputs, note=note)
 
     def plot(self, ax: Any = None, *, most: int = 15) -> InteractionDisplay:
         """Draw the pairs of the variables that interact most, the strongest first.
@@ -162,7 +162,9 @@ class InteractionDisplay:
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
         self._write_numbers(ax, lower, highest)
-        colour_bar(self.image_, ax, f"share of the variance{under(self.law)} (%)", shrink=0.75)
+        colour_bar(
+            self.image_, ax, f"share of the variance{under(self.distribution)} (%)", shrink=0.75
+        )
         words = {
             "total": "Interactions, of any order",
             "second_order": "Interactions of the pair alone",

@@ -99,7 +99,7 @@ class WaterfallDisplay:
         row: int = 0,
         *,
         by: str = "variables",
-        law: Any = "independent",
+        inputs: Any = "independent",
         target: int = 0,
         part: str = "real",
     ) -> WaterfallDisplay:
@@ -114,7 +114,7 @@ class WaterfallDisplay:
             Which row of X, counted from 0.
         by : {"variables", "components", "terms"}, default="variables"
             What is added up, see ``model.explain_local``.
-        law, target
+        inputs, target
             As in ``model.explain_local``.
         part : {"real", "imag"}, default="real"
             Which part of complex values.
@@ -125,14 +125,14 @@ class WaterfallDisplay:
         if not is_whole(row) or not 0 <= row < n:
             raise ValueError(f"row={row!r} must be a whole number from 0 to {n - 1}, a row of X")
         one = X.iloc[[row]] if hasattr(X, "iloc") else X[row : row + 1]
-        local = model.explain_local(one, law=law, target=target)
+        local = model.explain_local(one, inputs=inputs, target=target)
         start, names, added = {
             "variables": (local.baseline, local.variable_names, local.variables),
             "components": (local.baseline, local.component_names, local.components),
             "terms": (local.intercept, local.term_names, local.terms),
         }[by]
-        # Raw terms are the same under any law of the inputs.
-        note = "" if by == "terms" else dependence_note(model.explain(law=law, target=target))
+        # Raw terms are the same under any distribution of the inputs.
+        note = "" if by == "terms" else dependence_note(model.explain(inputs=inputs, target=target))
         outside = np.flatnonzero(local.outside_inputs[0])
         real = [real_part(np.asarray(value), part) for value in (added[0], start)]
         return cls(

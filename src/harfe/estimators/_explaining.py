@@ -1,9 +1,10 @@
-"""Methods of a fitted estimator that explain it: one-line calls to the parts that know how."""
+"""Methods that explain a fitted estimator: thin calls to `harfe.explain`."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from harfe._core.threads import one_blas_thread
 from harfe._core.validation import check_inputs, check_weights
-from harfe.explain.inputs.distribution import InputLaw
-from harfe.explain.inputs.summary import KeptInputs
+from harfe.explain.inputs.distribution import InputDistribution
+from harfe.explain.inputs.summary import InputSummary
 from harfe.explain.local import LocalExplanation, explain_local
-from harfe.explain.overall import Explanation, check_law, explain
+from harfe.explain.overall import Explanation, check_distribution, explain, total_indices
 from harfe.explain.partial import PartialDependence, partial_dependence
 from harfe.features.law import FeatureLaw
 from harfe.features.mixed_law import Law, MixedLaw
@@ -24,38 +25,50 @@ from harfe.model.expansion import Expansion
 
 
 class Explainable:
-    """What a fitted function says about its variables; `inputs_` is what the fit kept of X."""
+    """Explanations of a fitted function; `inputs_` is the summary of X that the fit keeps."""
 
     expansion_: Expansion
-    inputs_: KeptInputs
+    inputs_: InputSummary
     law_: Law
     _pool: FeaturePool
     _y_ndim: int
 
+    @cached_property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Total Sobol index of each input: the share of the prediction's variance that involves it.
+
+        The `total` of :meth:`explain` with its defaults, computed when first used. Interactions
+        count for each of their inputs, so the sum may exceed 1. For several targets, the mean over
+        those whose prediction is not constant; all zero if every one is.
+        """
+        check_is_fitted(self, "inputs_")
+        with one_blas_thread():
+            return total_indices(self.expansion_, self.inputs_)
+
     def explain(
         self,
         X: Any = None,
-        law: str | InputLaw = "independent",
+        inputs: str | InputDistribution = "independent",
         sample_weight: Any = None,
         target: int = 0,
     ) -> Explanation:
-        """Tell which variables and which interactions matter.
+        """Measure which inputs and which interactions matter.
 
         Sobol indices, Shapley effects and interaction strengths are exact for sin, cos and exp
-        features, and quadratures for others. They are those of independent inputs; where inputs
-        depend on each other so much that this misleads, a UserWarning says so.
+        features and computed by quadrature for others. They assume independent inputs; a
+        UserWarning says so if the inputs depend on each other so strongly that this misleads.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features), default=None
-            Explain over these rows; None for what the fit kept of its own.
-        law : {"independent", "uniform", "normal"} or InputLaw, default="independent"
-            Law of the inputs: the marginals of the rows, uniform on their ranges, normal, or one's
-            own.
+            Explain over these rows; None for the summary of the training rows.
+        inputs : {"independent", "uniform", "normal"} or InputDistribution, default="independent"
+            Distribution of the inputs, which are independent: the marginals of the rows, uniform on
+            their ranges, normal, or a given one.
         sample_weight : array of shape (n_samples,), default=None
             How often each row of X counts.
         target : int, default=0
-            Which of several targets.
+            Which target, if there are several.
 
         Returns
         -------
@@ -73,13 +86,13 @@ class Explainable:
         ('x0', 'x1')
         """
         check_is_fitted(self, "inputs_")
-        check_law(law)
+        check_distribution(inputs)
         rows, weights = self._rows(X, sample_weight)
         with one_blas_thread():
             explanation = explain(
                 self.expansion_,
                 self.inputs_,
-                law=law,
+                inputs=inputs,
                 X=rows,
                 weights=weights,
                 pool=self._pool,
@@ -91,52 +104,52 @@ class Explainable:
         return explanation
 
     def explain_local(
-        self, X: Any, law: str | InputLaw = "independent", target: int = 0
+        self, X: Any, inputs: str | InputDistribution = "independent", target: int = 0
     ) -> LocalExplanation:
-        """Tell what each variable, component and term adds to the prediction of each row.
+        """Split the prediction of each row into what inputs, components and terms add to it.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
             Rows to explain.
-        law : {"independent", "uniform", "normal"} or InputLaw, default="independent"
-            Law of the inputs that components are centred under.
+        inputs : {"independent", "uniform", "normal"} or InputDistribution, default="independent"
+            Distribution of the inputs under which components are centred.
         target : int, default=0
-            Which of several targets.
+            Which target, if there are several.
 
         Returns
         -------
         LocalExplanation
-            Also flags rows that lie outside the data seen in training.
+            Also flags rows outside the range of the training data.
         """
         check_is_fitted(self, "inputs_")
         X = check_inputs(self, X, reset=False)
         with one_blas_thread():
-            return explain_local(self.expansion_, self.inputs_, X, law=law, target=target)
+            return explain_local(self.expansion_, self.inputs_, X, inputs=inputs, target=target)
 
     def partial_dependence(
         self,
-        features: int | str | Sequence[int | str],
+        inputs: int | str | Sequence[int | str],
         X: Any = None,
         grid: Any = None,
         target: int = 0,
         sample_weight: Any = None,
     ) -> PartialDependence:
-        """Mean prediction over rows, with some inputs set to the values of a grid.
+        """Average the prediction over rows, with some inputs set to the values of a grid.
 
-        The same as scikit-learn's brute force, at a cost of grid × features for sin, cos and exp
-        features, whatever the number of rows; other activations average over X.
+        The same as scikit-learn's brute force, but for sin, cos and exp features the cost is
+        grid × features, whatever the number of rows; other activations average over X.
 
         Parameters
         ----------
-        features : int, str or sequence of them
+        inputs : int, str or sequence of them
             The inputs that vary, by number or by name.
         X : array of shape (n_samples, n_features), default=None
-            Average over these rows; None for what the fit kept of its own.
+            Average over these rows; None for the summary of the training rows.
         grid : int, array or list of arrays, default=None
-            How many values of each input, or the values; None for 50.
+            Number of values per input, or the values; None for 50.
         target : int, default=0
-            Which of several targets.
+            Which target, if there are several.
         sample_weight : array of shape (n_samples,), default=None
             How often each row of X counts.
 
@@ -148,11 +161,11 @@ class Explainable:
         rows, weights = self._rows(X, sample_weight)
         with one_blas_thread():
             return partial_dependence(
-                self.expansion_, self.inputs_, features, grid, rows, weights, target
+                self.expansion_, self.inputs_, inputs, grid, rows, weights, target
             )
 
     def gradient(self, X: Any) -> NDArray[Any]:
-        """Partial derivatives of the prediction.
+        """Return the partial derivatives of the prediction.
 
         Parameters
         ----------
@@ -171,12 +184,12 @@ class Explainable:
     def _rows(
         self, X: Any, sample_weight: Any
     ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
-        """Rows that count and their weights; None where X is not given."""
+        """Rows with positive weight and their weights; None if X is not given."""
         if X is None:
             if sample_weight is not None:
                 raise ValueError(
-                    "sample_weight counts the rows of X, but X is None; pass both, or neither for "
-                    "the rows of the fit and their weights"
+                    "sample_weight weights the rows of X, but X is None; pass both, or neither for "
+                    "the training rows and their weights"
                 )
             return None, None
         X = check_inputs(self, X, reset=False)

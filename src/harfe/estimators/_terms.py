@@ -226,5 +226,13 @@ def _select(estimator: Any, X: Any, y: Any, seed: int, weights: NDArray[np.float
     return Selection(
         tuple(feature_sets(model.expansion_.features)),
         np.bincount(drawn, minlength=pool.n_variables) / len(pool),
-        model.feature_importances_,
+        _importances(model),
     )
+
+
+def _importances(model: Any) -> NDArray[np.float64]:
+    """Importances of the inputs; NaN where an order is too high for an ANOVA, counts are not."""
+    try:
+        return np.asarray(model.feature_importances_)
+    except ValueError:
+        return np.full(model.n_features_in_, np.nan)

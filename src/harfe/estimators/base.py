@@ -17,8 +17,8 @@ from harfe._core.validation import check_inputs, check_targets, check_weights
 from harfe.estimators._explaining import Explainable
 from harfe.estimators._saving import Saving
 from harfe.estimators._terms import TermMethods
-from harfe.explain.inputs.summary import KeptInputs
-from harfe.model.expansion import Expansion, sensitivities
+from harfe.explain.inputs.summary import InputSummary
+from harfe.model.expansion import Expansion
 from harfe.model.uncertainty import Uncertainty
 from harfe.selection.recipe import Fit, Recipe
 from harfe.solvers.pursuit import StopReason
@@ -109,9 +109,9 @@ class ExpansionRegressor(  # type: ignore[override]  # _pool can be set: see `Sa
         self.n_iter_ = fit.summary.n_iter
         self.history_ = dict(fit.summary.history)
         self._stop_reason = fit.summary.reason.name
-        clipped = fit.bounds.clip(X)
-        self.feature_importances_ = sensitivities(fit.expansion, clipped, weights)
-        self.inputs_ = KeptInputs.of(fit.expansion, X, weights)
+        # Those of the function before this fit.
+        self.__dict__.pop("feature_importances_", None)
+        self.inputs_ = InputSummary.of(fit.expansion, X, weights)
         if fit.summary.reason is StopReason.MAX_ITER:
             warnings.warn(fit.summary.reason.value, ConvergenceWarning, stacklevel=3)
 

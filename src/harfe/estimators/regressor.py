@@ -110,8 +110,10 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
     expansion_ : Expansion
         The fitted function as a value: the kept features only.
     feature_importances_ : array of shape (n_features,)
-        Var(x_j) · mean (∂f/∂x_j)² over the training rows, as shares that sum to one. For
-        :class:`~sklearn.feature_selection.SelectFromModel` name it,
+        Total Sobol index of each input, the share of the prediction's variance that involves it:
+        the ``total`` of :meth:`explain`, computed when first used. Interactions count for each of
+        their inputs, so the sum may exceed 1; several targets are averaged. For
+        :class:`~sklearn.feature_selection.SelectFromModel` pass
         ``importance_getter="feature_importances_"``: scikit-learn would look at `coef_` first,
         which here has an entry per random feature.
     n_components_, n_nonzero_coefs_ : int
@@ -126,9 +128,9 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         Law of the features, on inputs in the units of `input_scale`.
     seed_ : int
         What `random_state` came to: ``law_.draw(n_components_, default_rng(seed_))`` is the pool.
-    inputs_ : KeptInputs
-        What explanations need to know of the training rows, never the rows: ranges, quantiles,
-        quadratures of the marginals, means of the waves that occur in the fitted function.
+    inputs_ : InputSummary
+        Summary of the training rows that explanations use, never the rows themselves: ranges,
+        quantiles, quadratures of the marginals, means of the waves in the fitted function.
     uncertainty_ : Uncertainty or None
         Posterior and out-of-fold residuals; None without `residual_cv`.
     n_features_in_ : int

@@ -1,1 +1,1 @@
-"""What a fitted function says about its inputs, as plain data."""
+"""Which inputs and interactions matter in a fitted function, as plain data."""

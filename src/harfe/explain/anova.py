@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from harfe._core.arguments import is_whole
 from harfe._core.threads import blocks
 from harfe.explain.grids import Tensors
-from harfe.explain.inputs.distribution import TRIGONOMETRIC, InputLaw
+from harfe.explain.inputs.distribution import TRIGONOMETRIC, InputDistribution
 from harfe.explain.inputs.seen import grid_points
 from harfe.explain.waves import Waves
 from harfe.model.expansion import Expansion
@@ -34,19 +34,19 @@ class Anova:
     Attributes
     ----------
     mean : float or complex
-        f_∅, the mean under the law.
+        f_∅, the mean of f.
     variance : float
-        Of f under the law; E|f - f_∅|² if f is complex.
+        Variance of f; E|f - f_∅|² if f is complex.
     sets : tuple of sets of variables
-        Where f has a component: every non-empty set that lies within one of its features; fewer
-        variables first, then by number.
+        Sets on which f has a component: all non-empty subsets of the variables of one feature;
+        fewer variables first, then by number.
     variances : array of shape (sets,)
     shares : array of shape (sets,)
         Of the variance; all 0 if f is constant.
     exact : bool
-        Whether the components are closed forms; otherwise quadratures.
+        Whether the components are closed forms, not quadratures.
     expansion : Expansion
-    law : InputLaw
+    distribution : InputDistribution
     target : int
     """
 
@@ -57,13 +57,13 @@ class Anova:
     shares: NDArray[np.float64]
     exact: bool
     expansion: Expansion = field(repr=False)
-    law: InputLaw = field(repr=False)
+    distribution: InputDistribution = field(repr=False)
     target: int
     _parts: Waves | Tensors = field(repr=False, compare=False)
     _unit: float = field(repr=False, compare=False)
 
     def component(self, u: IndexSet, X_u: ArrayLike) -> NDArray[Any]:
-        """Values of the component on u.
+        """Evaluate the component on u.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class Anova:
             )
         X_u = np.asarray(X_u, dtype=float)
         if X_u.ndim != 2 or X_u.shape[1] != len(u):
-            raise ValueError(f"X_u has shape {X_u.shape}; pass one column for each of {tuple(u)!r}")
+            raise ValueError(f"X_u has shape {X_u.shape}; pass a column for each of {tuple(u)!r}")
         x = self._columns(X_u, list(u))
         return self._output(self._parts.values(tuple(u), x))
 
@@ -103,7 +103,7 @@ class Anova:
         return self.component(u, grid_points(grids)).reshape([len(values) for values in grids])
 
     def evaluate(self, X: ArrayLike) -> NDArray[Any]:
-        """Values of all components at rows of all inputs, shape (rows, sets).
+        """Evaluate all components at rows of all inputs, shape (rows, sets).
 
         Their sum is f - f_∅.
         """
@@ -117,29 +117,29 @@ class Anova:
         return out
 
     def first_order(self) -> NDArray[np.float64]:
-        """Share of the variance that each input explains alone, shape (inputs,)."""
+        """Share of the variance due to each input alone, shape (inputs,)."""
         return self._sums(lambda u: 1.0 if len(u) == 1 else 0.0)
 
     def total(self) -> NDArray[np.float64]:
-        """Share of the variance that each input plays a part in, shape (inputs,)."""
+        """Share of the variance that involves each input, shape (inputs,): total Sobol indices."""
         return self._sums(lambda _: 1.0)
 
     def shapley(self) -> NDArray[np.float64]:
-        """Shapley effects: every component's share divided equally by its variables; of sum 1."""
+        """Shapley effects: each component's share split equally between its variables; sum 1."""
         return self._sums(lambda u: 1 / len(u))
 
     def interaction(
         self,
     ) -> tuple[tuple[IndexSet, ...], NDArray[np.float64], NDArray[np.float64]]:
-        """Strength of every pair of variables that meet in a feature.
+        """Strength of every pair of variables that share a feature.
 
         Returns
         -------
         pairs : tuple of pairs
         second_order : array of shape (pairs,)
-            Share of the variance that is due to the component of the pair.
+            Share of the variance due to the component of the pair.
         total : array of shape (pairs,)
-            Share that is due to all components which hold both variables.
+            Share due to all components that contain both variables.
         """
         pairs = tuple(u for u in self.sets if len(u) == 2)
         place = {pair: i for i, pair in enumerate(pairs)}
@@ -173,19 +173,19 @@ class Anova:
         return {k: X[:, i] for i, k in enumerate(variables)}
 
     def _output(self, parts: NDArray[np.float64]) -> NDArray[Any]:
-        """Real outputs, first axis, as the values of f."""
+        """Combine real outputs, the first axis, into values like those of f."""
         values = parts * self._unit
         return values[0] + 1j * values[1] if len(values) == 2 else values[0]
 
 
-def anova(expansion: Expansion, law: InputLaw, target: int = 0) -> Anova:
-    """Take a fitted function apart under independent inputs.
+def anova(expansion: Expansion, distribution: InputDistribution, target: int = 0) -> Anova:
+    """Decompose a fitted function under independent inputs.
 
     Parameters
     ----------
     expansion : Expansion
-    law : InputLaw
-        Of the inputs, clipped where the function clips them.
+    distribution : InputDistribution
+        Distribution of the inputs, clipped where the function clips them.
     target : int, default=0
 
     Returns
@@ -193,16 +193,16 @@ def anova(expansion: Expansion, law: InputLaw, target: int = 0) -> Anova:
     Anova
     """
     check_target(expansion, target)
-    if law.n_variables != expansion.features.n_variables:
+    if distribution.n_variables != expansion.features.n_variables:
         raise ValueError(
-            f"law has {law.n_variables} inputs but the function has "
-            f"{expansion.features.n_variables}; pass a law of all inputs"
+            f"distribution has {distribution.n_variables} inputs but the function has "
+            f"{expansion.features.n_variables}; pass one with all inputs"
         )
-    # In units of the largest coefficient no square overflows.
+    # In units of the largest coefficient, squares do not overflow.
     unit = float(np.abs(expansion.coef[target]).max(initial=0.0)) or 1.0
     scaled = replace(expansion, coef=expansion.coef / unit)
     closed_form = expansion.features.activation in TRIGONOMETRIC
-    parts = (Waves if closed_form else Tensors)(scaled, law, target)
+    parts = (Waves if closed_form else Tensors)(scaled, distribution, target)
     squares = np.array([parts.variance(u) for u in parts.sets])
     total = float(squares.sum())
     means = parts.mean * unit
@@ -216,7 +216,7 @@ def anova(expansion: Expansion, law: InputLaw, target: int = 0) -> Anova:
             shares=squares / total if total > 0 else np.zeros(len(squares)),
             exact=closed_form,
             expansion=expansion,
-            law=law,
+            distribution=distribution,
             target=target,
             _parts=parts,
             _unit=unit,
@@ -224,7 +224,7 @@ def anova(expansion: Expansion, law: InputLaw, target: int = 0) -> Anova:
 
 
 def check_target(expansion: Expansion, target: Any) -> None:
-    """Refuse what is no target of the function."""
+    """Reject what is not a target of the function."""
     n = len(expansion.coef)
     if not is_whole(target) or not 0 <= target < n:
         raise ValueError(f"target={target!r} must be a whole number from 0 to {n - 1}")

@@ -1,9 +1,8 @@
 """Components of activations without closed forms (tanh, sigmoid, relu), by quadrature.
 
-Under independent inputs on nodes every mean is a weighted sum over the grid of the nodes of the
-variables of a term. The grid of a term is kept to some thousand points by Gauss rules with fewer
-nodes: smooth activations lose little by that, relu has an error of the order of the squared
-distance of the nodes.
+Under independent inputs on nodes, every mean of a term is a weighted sum over the grid of the nodes
+of its variables. Gauss rules with fewer nodes keep that grid to a few thousand points: smooth
+activations lose little, the error of relu is of the order of the squared distance of the nodes.
 """
 
 from __future__ import annotations
@@ -15,30 +14,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harfe._core.threads import blocks
-from harfe.explain.inputs.distribution import InputLaw
+from harfe.explain.inputs.distribution import InputDistribution
 from harfe.explain.subsets import members_of, subsets_of
 from harfe.features.pool import FeaturePool
 from harfe.model.expansion import Expansion
 from harfe.model.terms import IndexSet, group_features
 
-# Points of the grid of a term at most: 128 nodes an input for 2 variables, 25 for 3, 11 for 4.
+# Most grid points of a term: 128 nodes per input for 2 variables, 25 for 3, 11 for 4.
 _LARGEST_GRID = 2**14
 
-# Points at which a term is evaluated at a time.
+# Points per evaluation of a term.
 _POINTS = 2**18
 
 
 class Tensors:
-    """Components of one target of an expansion, on grids; the same verbs as `Waves`."""
+    """Components of one target of an expansion, on grids; the same methods as `Waves`."""
 
     exact = False
 
-    def __init__(self, expansion: Expansion, law: InputLaw, target: int) -> None:
+    def __init__(self, expansion: Expansion, distribution: InputDistribution, target: int) -> None:
         self.sets = tuple(members_of(expansion.features))
         groups = group_features(expansion)
         order = max([1, *map(len, groups)])
         most = int(_LARGEST_GRID ** (1 / order) + 1e-9)
-        self._law = law.reduced(max(most, 2))
+        self._distribution = distribution.reduced(max(most, 2))
         self._terms = {u: _term(expansion, target, u, places) for u, places in groups.items()}
         parts = 1 + expansion.complex_output
         self.mean = np.zeros(parts)
@@ -47,18 +46,18 @@ class Tensors:
         self._fill(parts)
 
     def _fill(self, parts: int) -> None:
-        """Take the grid of every term apart, and add up what belongs together."""
+        """Decompose the grid of each term and add up the components on the same variables."""
         grids: dict[IndexSet, NDArray[np.float64]] = {}
         for u, term in self._terms.items():
-            shape = (parts, *(len(self._law.nodes[k]) for k in u))
+            shape = (parts, *(len(self._distribution.nodes[k]) for k in u))
             pieces: dict[IndexSet, NDArray[np.float64]]
-            pieces = {(): term.on_grid([self._law.nodes[k] for k in u]).reshape(shape)}
+            pieces = {(): term.on_grid([self._distribution.nodes[k] for k in u]).reshape(shape)}
             for k in u:
-                # The axis of k is the first one after the parts and what is kept so far.
+                # The axis of k is the first after the parts and the variables kept so far.
                 split: dict[IndexSet, NDArray[np.float64]] = {}
                 for v, grid in pieces.items():
                     axis = 1 + len(v)
-                    mean = np.tensordot(grid, self._law.weights[k], axes=(axis, 0))
+                    mean = np.tensordot(grid, self._distribution.weights[k], axes=(axis, 0))
                     split[v] = mean
                     split[(*v, k)] = grid - np.expand_dims(mean, axis)
                 pieces = split
@@ -72,7 +71,7 @@ class Tensors:
     def _mean_square(self, u: IndexSet, grid: NDArray[np.float64]) -> float:
         mean = grid**2
         for k in reversed(u):
-            mean = mean @ self._law.weights[k]
+            mean = mean @ self._distribution.weights[k]
         return float(mean.sum())
 
     def variance(self, u: IndexSet) -> float:
@@ -80,11 +79,11 @@ class Tensors:
         return self._squares[u]
 
     def term_variance(self, u: IndexSet, places: NDArray[np.intp]) -> float:
-        """Variance of the term with the variables u; `places` are those of its features."""
+        """Variance of the term on u; `places` are those of its features."""
         return self._term_variances[u]
 
     def values(self, u: IndexSet, x: Mapping[int, NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Component on u at rows, shape (parts, rows); x holds the column of each variable."""
+        """Evaluate the component on u at rows, shape (parts, rows); x has a column per variable."""
         total = np.zeros((len(self.mean), len(x[u[0]])))
         for term in self._terms:
             if set(u) <= set(term):
@@ -93,14 +92,14 @@ class Tensors:
         return total
 
     def all_values(self, x: Mapping[int, NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Every component at rows, shape (sets, parts, rows)."""
+        """Evaluate all components at rows, shape (sets, parts, rows)."""
         place = {u: i for i, u in enumerate(self.sets)}
         rows = len(next(iter(x.values())))
         out = np.zeros((len(self.sets), len(self.mean), rows))
         for term in self._terms:
             pieces = {v: self._conditional(term, v, x) for v in subsets_of(term)}
             for k in term:
-                # What a set says beyond the same set without k.
+                # What a set adds to the same set without k.
                 for v in pieces:
                     if k in v:
                         pieces[v] = pieces[v] - pieces[tuple(i for i in v if i != k)]
@@ -112,13 +111,13 @@ class Tensors:
     def _conditional(
         self, term: IndexSet, v: IndexSet, x: Mapping[int, NDArray[np.float64]]
     ) -> NDArray[np.float64]:
-        """Mean of a term given the variables in v, shape (parts, rows) or (parts, 1) if none."""
+        """Mean of a term given the variables in v, shape (parts, rows), or (parts, 1) for none."""
         share, points = np.ones(1), np.zeros((1, max(len(term), 1)))
         for place, k in enumerate(term):
             if k not in v:
-                points = np.repeat(points, len(self._law.nodes[k]), axis=0)
-                points[:, place] = np.tile(self._law.nodes[k], len(share))
-                share = np.multiply.outer(share, self._law.weights[k]).ravel()
+                points = np.repeat(points, len(self._distribution.nodes[k]), axis=0)
+                points[:, place] = np.tile(self._distribution.nodes[k], len(share))
+                share = np.multiply.outer(share, self._distribution.weights[k]).ravel()
         rows = len(x[v[0]]) if v else 1
         out = np.empty((len(self.mean), rows))
         for part in blocks(rows, max(_POINTS // len(share), 1)):
@@ -134,17 +133,17 @@ class Tensors:
 
 @dataclass(frozen=True)
 class _Term:
-    """Features with the same variables, as a function of these alone."""
+    """The features of a term, as a function of its variables alone."""
 
     function: Expansion
 
     def at(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Real outputs at rows of the variables, shape (parts, rows)."""
+        """Evaluate the real outputs at rows of the variables, shape (parts, rows)."""
         values = self.function.predict(X)[:, 0]
         return np.stack([values.real, values.imag][: 1 + self.function.complex_output])
 
     def on_grid(self, nodes: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Real outputs on the grid of these nodes, the last one running fastest."""
+        """Evaluate the real outputs on the grid of these nodes, the last one varying fastest."""
         if not nodes:
             return self.at(np.zeros((1, 1)))
         return self.at(

@@ -1,4 +1,4 @@
-"""Single rows explained: what each component, variable and term adds to a prediction."""
+"""Explain single rows: what each component, input and term adds to a prediction."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from harfe._core.table import Table, jsonable
 from harfe.explain.anova import anova
-from harfe.explain.inputs.distribution import InputLaw
-from harfe.explain.inputs.summary import KeptInputs
-from harfe.explain.overall import resolve_law
+from harfe.explain.inputs.distribution import InputDistribution
+from harfe.explain.inputs.summary import InputSummary
+from harfe.explain.overall import resolve_distribution
 from harfe.model.expansion import Expansion
 from harfe.model.terms import name_of, term_names, term_values
 
@@ -21,15 +21,15 @@ VIEWS = ("variables", "components", "terms")
 
 @dataclass(frozen=True)
 class LocalExplanation:
-    """What adds up to the prediction of each row, in three ways.
+    """The prediction of each row as a sum, in three ways.
 
     `baseline` + the sum of `components` = `baseline` + the sum of `variables` = `intercept` + the
     sum of `terms` = `prediction`.
 
     Attributes
     ----------
-    law : str
-        Law of the inputs that the baseline is a mean under.
+    inputs : str
+        Distribution of the inputs under which the baseline is the mean.
     target : int
     baseline : float
         f_∅, the mean of the function.
@@ -37,20 +37,20 @@ class LocalExplanation:
         Purified components: each averages to zero over each of its variables.
     component_names : tuple of str
     variables : array of shape (rows, inputs)
-        Every component shared equally by its variables.
+        Components, each split equally between its variables.
     variable_names : tuple of str
     intercept : float
     terms : array of shape (rows, terms)
-        Features grouped by the variables they use, as they are.
+        Raw terms: the kept features, summed by the set of inputs they use.
     term_names : tuple of str
     prediction : array of shape (rows,)
     outside : bool array of shape (rows,)
-        Whether some input in use lies outside the range seen in training.
+        Whether any used input lies outside its range in training.
     outside_inputs : bool array of shape (rows, inputs)
-        Which ones; never an input that the function does not use.
+        Which inputs do; always False for inputs that the function does not use.
     """
 
-    law: str
+    inputs: str
     target: int
     baseline: Any
     components: NDArray[Any]
@@ -68,7 +68,7 @@ class LocalExplanation:
         return len(self.prediction)
 
     def table(self, by: str = "variables") -> Table:
-        """One row for each row: where the sum starts, what is added, the prediction, `outside`.
+        """A row per row: where the sum starts, what is added, the prediction, `outside`.
 
         Parameters
         ----------
@@ -84,11 +84,11 @@ class LocalExplanation:
         return Table(columns)
 
     def to_frame(self, by: str = "variables") -> Any:
-        """Return the same as a pandas.DataFrame."""
+        """Return `table(by)` as a pandas.DataFrame."""
         return self.table(by).to_frame()
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as lists, numbers and strings, for JSON."""
+        """Return everything as lists, numbers and strings, for JSON."""
         return {name: jsonable(getattr(self, name)) for name in self.__dataclass_fields__}
 
     def _view(self, by: str) -> tuple[Any, tuple[str, ...], NDArray[Any]]:
@@ -98,15 +98,15 @@ class LocalExplanation:
             return self.baseline, self.component_names, self.components
         if by == "terms":
             return self.intercept, self.term_names, self.terms
-        raise ValueError(f"by={by!r} is not known; choose one of {', '.join(VIEWS)}")
+        raise ValueError(f"by={by!r} is not a known view; choose one of {', '.join(VIEWS)}")
 
 
 def explain_local(
     expansion: Expansion,
-    kept: KeptInputs,
+    kept: InputSummary,
     X: ArrayLike,
     *,
-    law: str | InputLaw = "independent",
+    inputs: str | InputDistribution = "independent",
     target: int = 0,
 ) -> LocalExplanation:
     """Explain the predictions of single rows.
@@ -114,12 +114,12 @@ def explain_local(
     Parameters
     ----------
     expansion : Expansion
-    kept : KeptInputs
-        What the fit kept of its rows.
+    kept : InputSummary
+        Summary of the rows of the fit.
     X : array of shape (rows, inputs)
         Rows to explain.
-    law : {"independent", "uniform", "normal"} or InputLaw, default="independent"
-        Law of the inputs that components are centred under.
+    inputs : {"independent", "uniform", "normal"} or InputDistribution, default="independent"
+        Distribution of the inputs under which components are centred.
     target : int, default=0
 
     Returns
@@ -127,8 +127,8 @@ def explain_local(
     LocalExplanation
     """
     X = np.asarray(X, dtype=float)
-    input_law = resolve_law(law, kept, expansion)
-    parts = anova(expansion, input_law, target)
+    distribution = resolve_distribution(inputs, kept, expansion)
+    parts = anova(expansion, distribution, target)
     components = parts.evaluate(X)
     variables = np.zeros(X.shape, components.dtype)
     for u, values in zip(parts.sets, components.T, strict=True):
@@ -137,7 +137,7 @@ def explain_local(
     intercept = expansion.intercept[target]
     outside = outside_range(expansion, kept, X)
     return LocalExplanation(
-        law=input_law.kind,
+        inputs=distribution.kind,
         target=target,
         baseline=parts.mean,
         components=components,
@@ -154,9 +154,9 @@ def explain_local(
 
 
 def outside_range(
-    expansion: Expansion, kept: KeptInputs, X: NDArray[np.float64]
+    expansion: Expansion, kept: InputSummary, X: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
-    """Which inputs in use lie outside the range seen in training, shape (rows, inputs)."""
+    """Which used inputs lie outside their range in training, shape (rows, inputs)."""
     features = expansion.features
     used = np.zeros(features.n_variables, dtype=bool)
     used[features.indices[features.present]] = True

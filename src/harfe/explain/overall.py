@@ -1,8 +1,9 @@
-"""What a fitted function says about its variables, as plain data.
+"""Which inputs and which interactions matter in a fitted function, as plain data.
 
-Two laws of the inputs, never mixed: variances, Sobol indices and Shapley effects are those of
-independent inputs; the variance over the rows and mean squares of gradients are those of the rows
-as they came, the joint law. Their ratio tells whether the first can be trusted.
+Two distributions of the inputs are never mixed: variances, Sobol indices and Shapley effects are
+those of independent inputs; the variance over the rows and mean squared gradients are those of the
+rows as given, their joint distribution. The ratio of the two variances shows whether the indices
+can be trusted.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from numpy.typing import NDArray
 
 from harfe._core.table import Table, jsonable
 from harfe.explain.anova import Anova, anova, check_target
-from harfe.explain.inputs.distribution import LAWS, InputLaw
-from harfe.explain.inputs.summary import KeptInputs
+from harfe.explain.inputs.distribution import DISTRIBUTIONS, InputDistribution
+from harfe.explain.inputs.summary import InputSummary
 from harfe.explain.tables import (
     components_table,
     interactions_table,
@@ -28,24 +29,24 @@ from harfe.features.mixed_law import Law
 from harfe.features.pool import FeaturePool
 from harfe.model.expansion import Expansion
 
-__all__ = ["Explanation", "Table", "explain", "resolve_law"]
+__all__ = ["Explanation", "Table", "explain", "resolve_distribution", "total_indices"]
 
-# Independent and joint variance may differ by this factor before indices are said to mislead.
+# Indices are called misleading if independent and joint variance differ by more than this factor.
 _LARGEST_RATIO = 2.0
 
-# Inputs that correlate more, and both matter at least this much, cannot be told apart.
+# Inputs that correlate more than this, and both matter this much, cannot be told apart.
 _LARGEST_CORRELATION = 0.9
 _MATTERS = 0.01
 
 # A deviation below this share of the mean is rounding.
 _ROUNDING = 1e-14
 
-# An error of the kept characteristic functions that is worth a note.
-_LARGEST_LAW_ERROR = 1e-8
+# Errors of the summary's characteristic functions above this are worth a note.
+_LARGEST_ERROR = 1e-8
 
 _PARTS = ("variables", "terms", "interactions", "sobol", "components")
 
-_LAW_TEXTS = {
+_INPUT_TEXTS = {
     "independent": "independent inputs with the marginals of the rows",
     "uniform": "independent, uniform inputs",
     "normal": "independent, normal inputs",
@@ -54,45 +55,47 @@ _LAW_TEXTS = {
 
 @dataclass(frozen=True)
 class Explanation:
-    """Which variables and which interactions matter in a fitted function.
+    """Which inputs and which interactions matter in a fitted function.
 
     Attributes
     ----------
-    law : str
-        Law of the inputs that indices and variances refer to: "independent", "uniform", "normal".
+    inputs : str
+        Distribution of the inputs that indices and variances refer to: "independent", "uniform" or
+        "normal".
     target : int
     mean, variance : float
-        Of the function under this law (`mean` may be complex).
+        Of the function under this distribution (`mean` may be complex).
     variance_joint : float
         Variance of the function over the rows.
     variance_ratio : float
-        `variance_joint` over the variance under independent inputs with the same marginals: 1 if
-        dependence between the inputs does not matter to the function. NaN if both overflow.
+        `variance_joint` divided by the variance under independent inputs with the same marginals: 1
+        if dependence between the inputs does not affect the function. NaN if both overflow.
     variables : Table
         A row per input: `variable`, `count` of the kept features that use it, its `share` of them,
-        `pool_share` among all features that were drawn, `weighted_share` by the size of the
-        coefficients, `mean_square_gradient` over the rows, and, if the law of the features was
-        learned (or passed to the estimator), `learned_usage` and `learned_scale` under that law;
-        otherwise NaN.
+        `pool_share` among all drawn features, `weighted_share` by the size of the coefficients,
+        `mean_square_gradient` over the rows, and `learned_usage` and `learned_scale` under the law
+        of the features if that was learned or passed to the estimator, otherwise NaN.
     terms : Table
-        A row per set of variables that kept features use: `term`, `variables`, `order`, `count`,
-        `share`, `pool_share`, `weighted_share`, and the `variance` of the raw term under the law.
+        A row per set of inputs that kept features use: `term`, `variables`, `order`, `count`,
+        `share`, `pool_share`, `weighted_share`, and the `variance` of the raw term under the
+        distribution of the inputs.
     interactions : Table
-        A row per pair of variables that meet in a feature, the strongest first: `variables`,
+        A row per pair of inputs that share a feature, the strongest first: `variables`,
         `second_order` (share of the variance due to the pair alone) and `total` (due to all
-        components that hold both).
+        components that contain both).
     sobol : Table
-        A row per input: `variable`, `first_order`, `total`, `shapley`, shares of the variance.
+        A row per input: `variable`, `first_order`, `total`, `shapley`, as shares of the variance.
+        `total`, interactions included, is the measure of importance used throughout.
     components : Table
         A row per purified component, the largest first: `component`, `variables`, `order`,
         `variance`, `share`.
     dependence : tuple of str
-        In which ways the inputs depend on each other so much that indices mislead; empty if not.
+        Ways in which the inputs depend on each other so strongly that indices mislead.
     notes : tuple of str
-        What to mind when reading this; starts with `dependence`.
+        Caveats; starts with `dependence`.
     """
 
-    law: str
+    inputs: str
     target: int
     mean: Any
     variance: float
@@ -108,16 +111,16 @@ class Explanation:
 
     @property
     def ranking(self) -> Table:
-        """The rows of `sobol`, what matters most first.
+        """The rows of `sobol`, the most important input first.
 
-        By `total`, the share of the variance that an input has a part in, alone or with others:
-        the order of `summary`, of the commands and of the report page.
+        Ordered by `total`, the share of the variance that involves an input, alone or with others:
+        the same order as in `summary`, on the command line and in the report.
         """
         return _leading(self.sobol, "total", len(self.sobol))
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as lists, numbers and strings, for JSON; NaN and infinities are None."""
-        plain = ("law", "target", "mean", "variance", "variance_joint", "variance_ratio")
+        """Return lists, numbers and strings, for JSON; NaN and infinities are None."""
+        plain = ("inputs", "target", "mean", "variance", "variance_joint", "variance_ratio")
         return {
             **{name: jsonable(getattr(self, name)) for name in plain},
             **{name: getattr(self, name).to_dict() for name in _PARTS},
@@ -126,16 +129,17 @@ class Explanation:
         }
 
     def summary(self, most: int = 10) -> str:
-        """What matters most, as text.
+        """Return a text on the most important inputs and pairs.
 
         Parameters
         ----------
         most : int, default=10
-            Rows of each table at most.
+            Maximum number of rows of each table.
         """
         lines = [
             f"mean {self.mean:.4g}, variance {self.variance:.4g} under "
-            f"{_LAW_TEXTS.get(self.law, self.law)}; {self.variance_joint:.4g} over the rows",
+            f"{_INPUT_TEXTS.get(self.inputs, self.inputs)}; "
+            f"{self.variance_joint:.4g} over the rows",
             "",
             str(_leading(self.sobol, "total", most)),
         ]
@@ -146,32 +150,33 @@ class Explanation:
 
 def explain(
     expansion: Expansion,
-    kept: KeptInputs,
+    kept: InputSummary,
     *,
-    law: str | InputLaw = "independent",
+    inputs: str | InputDistribution = "independent",
     X: NDArray[np.float64] | None = None,
     weights: NDArray[np.float64] | None = None,
     pool: FeaturePool | None = None,
     feature_law: Law | None = None,
     target: int = 0,
 ) -> Explanation:
-    """Explain a fitted function.
+    """Measure which inputs and which interactions matter in a fitted function.
 
     Parameters
     ----------
     expansion : Expansion
-    kept : KeptInputs
-        What the fit kept of its rows.
-    law : {"independent", "uniform", "normal"} or InputLaw, default="independent"
-        Law of the inputs: the marginals of the rows, uniform on their ranges, normal, or one's own.
+    kept : InputSummary
+        Summary of the rows of the fit.
+    inputs : {"independent", "uniform", "normal"} or InputDistribution, default="independent"
+        Distribution of the inputs, which are independent: the marginals of the rows, uniform on
+        their ranges, normal, or a given one.
     X : array of shape (rows, inputs), optional
         Explain over these rows instead of those of the fit.
     weights : array of shape (rows,), optional
         How often each row of X counts, positive.
     pool : FeaturePool, optional
-        All features that were drawn, for `pool_share`; the kept ones by default.
+        All drawn features, for `pool_share`; the kept ones by default.
     feature_law : FeatureLaw or MixedLaw, optional
-        What the features were drawn from, if it was learned.
+        Law that the features were drawn from, if it was learned.
     target : int, default=0
 
     Returns
@@ -179,18 +184,20 @@ def explain(
     Explanation
     """
     check_target(expansion, target)
-    check_law(law)
+    check_distribution(inputs)
     if X is not None:
-        kept = KeptInputs.of(expansion, X, weights, for_good=False)
-    input_law = resolve_law(law, kept, expansion)
-    parts = anova(expansion, input_law, target)
-    own = parts if input_law is kept.law else anova(expansion, kept.law, target)
+        kept = InputSummary.of(expansion, X, weights, for_good=False)
+    distribution = resolve_distribution(inputs, kept, expansion)
+    parts = anova(expansion, distribution, target)
+    own = (
+        parts if distribution is kept.distribution else anova(expansion, kept.distribution, target)
+    )
     joint = float(kept.variance_joint[target])
     ratio = _ratio(joint, own.variance, abs(own.mean))
     dependence = _dependence(own, kept, ratio)
     pool = expansion.features if pool is None else pool
     return Explanation(
-        law=input_law.kind,
+        inputs=distribution.kind,
         target=target,
         mean=parts.mean,
         variance=parts.variance,
@@ -206,26 +213,52 @@ def explain(
     )
 
 
-def check_law(law: Any) -> None:
-    """Refuse what is no law of independent inputs."""
-    if isinstance(law, InputLaw):
+def total_indices(expansion: Expansion, kept: InputSummary) -> NDArray[np.float64]:
+    """Total Sobol index of each input: the share of the variance that involves it.
+
+    The `total` of `explain` under independent inputs with the marginals of the rows; for several
+    targets the mean over those whose prediction is not constant. All zero if every one is.
+
+    Parameters
+    ----------
+    expansion : Expansion
+    kept : InputSummary
+        Summary of the rows of the fit.
+
+    Returns
+    -------
+    array of shape (inputs,)
+    """
+    targets = [anova(expansion, kept.distribution, t) for t in range(len(expansion.coef))]
+    varying = [parts.total() for parts in targets if parts.shares.any()]
+    return np.mean(varying, axis=0) if varying else np.zeros(expansion.features.n_variables)
+
+
+def check_distribution(inputs: Any) -> None:
+    """Reject what does not name a distribution of independent inputs."""
+    if isinstance(inputs, InputDistribution):
         return
-    if law == "joint":
+    if isinstance(inputs, str) and inputs == "joint":
         raise ValueError(
-            "law='joint' has no ANOVA components: they are those of independent inputs, pass "
-            f"law='independent' (or one of {', '.join(LAWS[1:])}); averages over the rows as they "
-            "came are what partial_dependence(features) gives"
+            "inputs='joint' has no ANOVA components, which need independent inputs; pass "
+            f"inputs='independent' (or one of {', '.join(DISTRIBUTIONS[1:])}), or call "
+            "partial_dependence(inputs) for averages over the rows as given"
         )
-    if not isinstance(law, str) or law not in LAWS:
+    if not isinstance(inputs, str) or inputs not in DISTRIBUTIONS:
         raise ValueError(
-            f"law={law!r} is not known; choose one of {', '.join(LAWS)}, or pass an InputLaw"
+            f"inputs={inputs!r} is not a known distribution; choose one of "
+            f"{', '.join(DISTRIBUTIONS)}, or pass an InputDistribution"
         )
 
 
-def resolve_law(law: str | InputLaw, kept: KeptInputs, expansion: Expansion) -> InputLaw:
-    """Give the law of the inputs that a name stands for."""
-    check_law(law)
-    return law if isinstance(law, InputLaw) else kept.input_law(law, expansion)
+def resolve_distribution(
+    inputs: str | InputDistribution, kept: InputSummary, expansion: Expansion
+) -> InputDistribution:
+    """Return the distribution of the inputs that a name stands for."""
+    check_distribution(inputs)
+    if isinstance(inputs, InputDistribution):
+        return inputs
+    return kept.named_distribution(inputs, expansion)
 
 
 def _ratio(joint: float, independent: float, mean: float) -> float:
@@ -234,19 +267,19 @@ def _ratio(joint: float, independent: float, mean: float) -> float:
     return joint / independent if independent > 0 else np.inf
 
 
-def _dependence(parts: Anova, kept: KeptInputs, ratio: float) -> tuple[str, ...]:
-    """In which ways dependent inputs make indices of independent ones mislead."""
+def _dependence(parts: Anova, kept: InputSummary, ratio: float) -> tuple[str, ...]:
+    """Ways in which dependence between the inputs makes the indices misleading."""
     notes = []
     if np.isinf(ratio):
         notes.append(
-            "too few rows: what was kept of the inputs does not vary, though the function does "
-            "over the rows; pass X for indices"
+            "too few rows: the summary of the inputs does not vary, although the function varies "
+            "over the rows; pass X to compute indices"
         )
     elif ratio < 1 / _LARGEST_RATIO or ratio > _LARGEST_RATIO:
         notes.append(
             f"the function's variance over the rows is {ratio:.2g} times that under independent "
-            "inputs: its inputs depend on each other, and indices that take them as independent "
-            "mislead; look at partial_dependence(features), or leave out inputs that repeat others"
+            "inputs: the inputs depend on each other, and indices that assume independence are "
+            "misleading; use partial_dependence(inputs), or drop redundant inputs"
         )
     matters = parts.total() >= _MATTERS
     pairs = {
@@ -265,23 +298,23 @@ def _dependence(parts: Anova, kept: KeptInputs, ratio: float) -> tuple[str, ...]
         )
         more = f" and {len(pairs) - 3} more pairs" if len(pairs) > 3 else ""
         notes.append(
-            f"inputs that both matter are strongly correlated: {named}{more}; how the variance is "
-            "shared between them says little, read them together or leave one out"
+            f"important inputs are strongly correlated: {named}{more}; how the variance is split "
+            "between them means little, so read them together or drop one of them"
         )
     return tuple(notes)
 
 
-def _notes(parts: Anova, kept: KeptInputs) -> tuple[str, ...]:
+def _notes(parts: Anova, kept: InputSummary) -> tuple[str, ...]:
     notes = []
     if not parts.exact:
         notes.append(
             f"{parts.expansion.features.activation} has no closed form: means, variances and "
-            "components are quadratures over few nodes of each input, not exact"
+            "components are computed by quadrature over a few nodes per input, not exactly"
         )
-    if kept.law_error is not None and kept.law_error > _LARGEST_LAW_ERROR:
+    if kept.distribution_error is not None and kept.distribution_error > _LARGEST_ERROR:
         notes.append(
-            f"what was kept of the inputs gives means of waves to {kept.law_error:.0e} only "
-            "(few rows, or weights of high frequency); pass X for more digits"
+            "the summary of the inputs gives means of waves only to "
+            f"{kept.distribution_error:.0e} (few rows, or high frequencies); pass X for more digits"
         )
     return tuple(notes)
 

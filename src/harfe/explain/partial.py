@@ -1,9 +1,10 @@
-"""Partial dependence: the mean of a fitted function over rows, some inputs set to given values.
+"""Partial dependence: the mean of a fitted function over rows with some inputs fixed.
 
     f̄(z) = Σ_r share_r f(z on the chosen inputs, x_r on the others)
 
-This is the joint law of the rows, as in scikit-learn's brute force. For waves the mean over the
-rows is one number a feature, so a grid costs grid × features, not grid × rows × features.
+The other inputs have the joint distribution of the rows, as in scikit-learn's brute force. For
+waves the mean over the rows is one number per feature, so a grid costs grid × features, not
+grid × rows × features.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from harfe._core.table import Table, jsonable
 from harfe.explain.anova import check_target
 from harfe.explain.inputs.distribution import TRIGONOMETRIC
 from harfe.explain.inputs.seen import SeenInput, grid_points
-from harfe.explain.inputs.summary import KeptInputs, subset_means
+from harfe.explain.inputs.summary import InputSummary, subset_means
 from harfe.explain.waves import wave_amplitudes
 from harfe.features.pool import FeaturePool
 from harfe.features.units import InputBounds
 from harfe.model.expansion import Expansion
 
-# Points of a grid along each input where the caller does not say.
+# Default number of grid points along each input.
 _GRID = 50
 
 _MOST_POINTS = 10_000_000
@@ -34,7 +35,7 @@ _MOST_POINTS = 10_000_000
 
 @dataclass(frozen=True)
 class PartialDependence:
-    """Mean of a function over rows as some inputs vary.
+    """Mean of a function over rows, as some inputs vary.
 
     Attributes
     ----------
@@ -52,13 +53,13 @@ class PartialDependence:
     target: int
 
     def to_frame(self) -> Any:
-        """Return a pandas.DataFrame with a column for each variable and `average`."""
+        """Return a pandas.DataFrame with a column for each input that varies and `average`."""
         points = grid_points(self.grid_values)
         columns = dict(zip(self.variables, map(tuple, points.T), strict=True))
         return Table({**columns, "average": tuple(self.average.ravel())}).to_frame()
 
     def to_dict(self) -> dict[str, Any]:
-        """Lists and numbers, for JSON."""
+        """Return everything as lists and numbers, for JSON."""
         return {
             "variables": list(self.variables),
             "grid_values": [jsonable(values) for values in self.grid_values],
@@ -69,29 +70,29 @@ class PartialDependence:
 
 def partial_dependence(
     expansion: Expansion,
-    kept: KeptInputs,
-    features: int | str | Sequence[int | str],
+    kept: InputSummary,
+    inputs: int | str | Sequence[int | str],
     grid: Any = None,
     X: NDArray[np.float64] | None = None,
     weights: NDArray[np.float64] | None = None,
     target: int = 0,
 ) -> PartialDependence:
-    """Average the function over rows, with the inputs `features` set to each point of a grid.
+    """Average the function over rows, with the given inputs set to each point of a grid.
 
     Parameters
     ----------
     expansion : Expansion
-    kept : KeptInputs
-        What the fit kept of its rows.
-    features : int, str or sequence of them
+    kept : InputSummary
+        Summary of the rows of the fit.
+    inputs : int, str or sequence of them
         The inputs that vary, by number or by name.
     grid : int, array or list of arrays, optional
-        How many values of each input, between the 3 % and 97 % quantiles (an input with fewer
-        values takes all of them); or the values: an array for one input, a list of arrays for
-        several. Default 50.
+        Number of values per input, between the 3 % and 97 % quantiles (an input with fewer values
+        takes all of them); or the values: an array for one input, a list of arrays for several. The
+        default is 50 values.
     X : array of shape (rows, inputs), optional
-        Average over these rows instead of those of the fit; needed for activations other than sin,
-        cos and exp, where no means could be kept.
+        Average over these rows instead of those of the fit; required for activations other than
+        sin, cos and exp, for which a fit keeps no means.
     weights : array of shape (rows,), optional
         How often each row of X counts, positive.
     target : int, default=0
@@ -101,15 +102,15 @@ def partial_dependence(
     PartialDependence
     """
     check_target(expansion, target)
-    chosen = resolve_variables(features, expansion.columns)
+    chosen = resolve_inputs(inputs, expansion.columns)
     share = None
     if X is not None:
         X = np.asarray(X, dtype=float)
         weights = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=float)
         share = weights / weights.sum()
-        # A grid of given values needs no look at the rows.
+        # A grid of given values does not depend on the rows.
         if grid is None or is_whole(grid):
-            kept = KeptInputs.of(expansion, X, weights, for_good=False)
+            kept = InputSummary.of(expansion, X, weights, for_good=False)
     grid_values = resolve_grid(grid, chosen, kept, expansion)
     points = grid_points(grid_values)
     if expansion.features.activation in TRIGONOMETRIC:
@@ -117,7 +118,7 @@ def partial_dependence(
         average = _of_waves(expansion, chosen, means, points, target)
     elif X is None or share is None:
         raise ValueError(
-            f"partial_dependence of {expansion.features.activation} features averages over rows, "
+            f"partial_dependence with {expansion.features.activation} features averages over rows, "
             "which a fit does not keep; pass X"
         )
     else:
@@ -130,31 +131,31 @@ def partial_dependence(
     )
 
 
-def resolve_variables(
-    features: int | str | Sequence[int | str], columns: Sequence[str]
+def resolve_inputs(
+    inputs: int | str | Sequence[int | str], columns: Sequence[str]
 ) -> tuple[int, ...]:
-    """Numbers of inputs that are given by number or by name."""
-    several: Any = [features] if isinstance(features, str) or is_whole(features) else features
+    """Return the numbers of inputs given by number or by name."""
+    several: Any = [inputs] if isinstance(inputs, str) or is_whole(inputs) else inputs
     chosen = []
-    for feature in several:
-        if isinstance(feature, str) and feature in columns:
-            chosen.append(columns.index(feature))
-        elif is_whole(feature) and 0 <= feature < len(columns):
-            chosen.append(int(feature))
+    for one in several:
+        if isinstance(one, str) and one in columns:
+            chosen.append(columns.index(one))
+        elif is_whole(one) and 0 <= one < len(columns):
+            chosen.append(int(one))
         else:
             raise ValueError(
-                f"features={features!r}: {feature!r} is no input; pass a number from 0 to "
+                f"inputs={inputs!r}: {one!r} is not an input; pass a number from 0 to "
                 f"{len(columns) - 1} or a name such as {columns[0]!r}"
             )
     if not chosen or len(set(chosen)) < len(chosen):
-        raise ValueError(f"features={features!r} must name one input or more, each once")
+        raise ValueError(f"inputs={inputs!r} must name one or more inputs, each once")
     return tuple(chosen)
 
 
 def resolve_grid(
-    grid: Any, chosen: tuple[int, ...], kept: KeptInputs, expansion: Expansion
+    grid: Any, chosen: tuple[int, ...], kept: InputSummary, expansion: Expansion
 ) -> tuple[NDArray[np.float64], ...]:
-    """Values of each input of a grid."""
+    """Return the values of each input on a grid."""
     if grid is None or is_whole(grid):
         number = _GRID if grid is None else int(grid)
         if number < 2:
@@ -169,13 +170,13 @@ def resolve_grid(
         ):
             raise ValueError(
                 f"grid must be a number, or hold an array of finite values for each of the "
-                f"{len(chosen)} features"
+                f"{len(chosen)} inputs"
             )
     size = np.prod([len(column) for column in values], dtype=float)
     if size > _MOST_POINTS:
         raise ValueError(
-            f"grid={grid!r} of {len(chosen)} features has {size:.0e} points; pass a smaller "
-            "number or fewer features"
+            f"grid={grid!r} of {len(chosen)} inputs has {size:.0e} points; pass a smaller "
+            "number or fewer inputs"
         )
     return values
 
@@ -193,12 +194,12 @@ def _spread(seen: SeenInput, number: int) -> NDArray[np.float64]:
 
 def _other_means(
     expansion: Expansion,
-    kept: KeptInputs,
+    kept: InputSummary,
     chosen: tuple[int, ...],
     X: NDArray[np.float64] | None,
     share: NDArray[np.float64] | None,
 ) -> NDArray[np.complex128]:
-    """Mean over rows of every feature's wave in the inputs that do not vary."""
+    """Mean over rows of each feature's wave in the inputs that do not vary."""
     features = expansion.features
     others = (features.indices >= 0) & ~np.isin(features.indices, chosen)
     if X is not None and share is not None:
@@ -209,8 +210,8 @@ def _other_means(
         return subset_means(rest, clipped, share, [every])[:, 0]
     if kept.joint is None:
         raise ValueError(
-            f"{len(features)} features of up to {features.indices.shape[1]} variables have too "
-            "many means for a fit to keep; pass X"
+            f"{len(features)} features with up to {features.indices.shape[1]} inputs have too many "
+            "means for a fit to keep; pass X"
         )
     masks = others @ (1 << np.arange(features.indices.shape[1]))
     return np.asarray(kept.joint[np.arange(len(features)), masks])
@@ -227,7 +228,7 @@ def _of_waves(
     features = expansion.features
     place = np.full(features.n_variables + 1, -1, dtype=np.intp)
     place[list(chosen)] = np.arange(len(chosen))
-    indices = place[features.indices]  # padding, -1, finds the last entry
+    indices = place[features.indices]  # padding, -1, picks the last entry
     values = np.where(indices >= 0, features.values, 0.0)
     waves = FeaturePool(len(chosen), indices, values, np.zeros(len(features)), "exp")
     bounds = expansion.bounds

@@ -1,11 +1,11 @@
-"""How often each variable and each index set is selected when the fit is done again.
+"""How often each variable and each term is selected when the fit is repeated.
 
     selected(u) = share of draws that keep a feature on u,
     share(u)    = mean over draws of (kept features on u) / (kept features).
 
-A draw is a fit with other random features, on request also on other rows. These are frequencies and
-no p-values: what chance alone would give depends on the number of kept features, which is why the
-share in the pool stands beside the share among the kept.
+A draw is a fit with other random features and, on request, other rows. These are frequencies, not
+p-values: what chance alone would give depends on the number of kept features. The share in the pool
+is therefore reported beside the share among the kept features.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 from harfe._core.table import Table
 from harfe.model.terms import IndexSet, name_of
 
-# Seconds between two messages: a line that is rewritten, or lines of a log.
+# Seconds between messages: on a line that is rewritten, or in a log.
 _PAUSE_TERMINAL, _PAUSE_LOG = 0.3, 10.0
 _WIDTH = 79
 
-# Terms that a printed text shows; the table has all.
+# Terms shown in printed text; the table has all.
 _SHOWN = 20
 
 
@@ -39,11 +39,11 @@ class Selection:
     Attributes
     ----------
     sets : tuple of tuples of int
-        Variables of every kept feature.
+        Variables of each kept feature.
     pool_share : array of shape (variables,)
         Share of all drawn features that use each variable.
     importances : array of shape (variables,)
-        Share of each variable in how steeply the fitted function varies.
+        Total Sobol index of each variable in the fitted function; NaN if it cannot be computed.
     """
 
     sets: tuple[IndexSet, ...]
@@ -61,7 +61,7 @@ Refit = Callable[[int, NDArray[np.float64]], Selection]
 
 @dataclass(frozen=True)
 class Stability:
-    """How often variables and terms are selected over draws of the fit.
+    """How often variables and terms are selected over repeated fits.
 
     Attributes
     ----------
@@ -69,14 +69,15 @@ class Stability:
         A row for each input, in their order: ``variable``; ``selected``, the share of draws that
         keep a feature with it; ``share``, ``share_low``, ``share_high``, mean and range over the
         draws of its share in the kept features; ``pool_share``, the mean of its share in the
-        features that were drawn; ``importance``, the mean of `feature_importances_`.
+        drawn features; ``importance``, the mean of `feature_importances_`, NaN where features have
+        too many variables for it.
     terms : Table
-        A row for each set of variables that was selected, the most often first: ``term``,
+        A row for each set of variables that was selected, the most frequent first: ``term``,
         ``variables``, ``order``, ``selected``, ``share``, ``share_low``, ``share_high``.
     draws : Table
         A row for each draw: ``seed`` (its `random_state`) and ``n_features``, the features kept.
     resampled : bool
-        Whether the rows were drawn again, too.
+        Whether each draw also resampled the rows.
     """
 
     variables: Table
@@ -90,7 +91,7 @@ class Stability:
         return len(self.draws)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it for JSON."""
+        """Return everything as plain data, for JSON."""
         return {
             "n_draws": self.n_draws,
             "resampled": self.resampled,
@@ -123,20 +124,20 @@ def assess(
     Parameters
     ----------
     refit : callable
-        Gets the seed of a draw and the weights of the rows; returns a `Selection`. It must be
-        picklable if there are several jobs.
+        Takes the seed of a draw and the weights of the rows; returns a `Selection`. Must be
+        picklable for several jobs.
     columns : sequence of str
         Names of the inputs.
     weights : array of shape (rows,)
     n_draws : int
     resample_rows : bool
-        Give each draw a bootstrap sample of the rows, by way of their weights.
+        Give each draw a bootstrap sample of the rows, expressed as weights.
     seed : int
-        More draws with the same seed begin with the same draws.
+        More draws with the same seed start with the same draws.
     n_jobs : int or None
         Processes; the result does not depend on it.
     after_draw : callable, optional
-        Gets the number of draws done and planned.
+        Called with the number of draws done and planned.
     """
     plan = list(_plan(weights, n_draws, resample_rows, seed))
     tasks = (delayed(refit)(draw_seed, draw_weights) for draw_seed, draw_weights in plan)
@@ -168,14 +169,15 @@ def _plan(
 
 
 def bootstrap(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-    """Weights of a bootstrap sample: rows drawn with replacement, as often as they count.
+    """Weights of a bootstrap sample: rows drawn with replacement, in proportion to their weights.
 
-    The sum of the weights stays, and with it the meaning of every setting that depends on it; half
-    samples, as in stability selection, would be a fit of half as many terms. A row of weight 2 is
-    drawn like the row twice. Rows keep their places, so that folds given by row numbers still fit.
+    The sum of the weights stays the same, and with it the meaning of every setting that depends on
+    it; half samples, as in stability selection, would fit half as many features. A row of weight 2
+    is treated like two rows. Rows keep their positions, so that folds given by row numbers remain
+    valid.
     """
     total = weights.sum()
-    # Weights that are no counts may sum to little: never fewer draws than there are rows.
+    # Weights that are not counts may have a small sum: never draw fewer than the number of rows.
     n = max(round(total), np.count_nonzero(weights))
     counts = rng.multinomial(n, weights / total)
     return np.asarray(counts * (total / n))
@@ -206,7 +208,7 @@ def _term_table(selections: Sequence[Selection], columns: Sequence[str]) -> Tabl
         [[count[u] / max(count.total(), 1) for u in sets] for count in counts]
     ).reshape(len(selections), len(sets))
     found = _frequencies(shares)
-    # Most often first, then by share; where both agree the order of the sets stays.
+    # Most frequent first, then by share; ties keep the order of the sets.
     order = np.lexsort((np.arange(len(sets)), -found["share"], -found["selected"]))
     ranked = [sets[k] for k in order]
     return Table(
@@ -230,13 +232,13 @@ def _frequencies(shares: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
 
 
 class DrawProgress:
-    """Says on standard error how many draws are done and how long the others will take."""
+    """Reports on standard error how many draws are done and the time left."""
 
     def __init__(self) -> None:
         self._started = self._told = time.monotonic()
 
     def after_draw(self, done: int, planned: int) -> None:
-        """Tell of a draw that is done, unless another was told of just now."""
+        """Report a finished draw, unless the last report was a moment ago."""
         now, terminal = time.monotonic(), sys.stderr.isatty()
         if done < planned and now - self._told <= (_PAUSE_TERMINAL if terminal else _PAUSE_LOG):
             return

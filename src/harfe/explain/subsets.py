@@ -1,4 +1,4 @@
-"""Sets of variables that lie within one feature: where components can be other than zero."""
+"""Sets of variables within one feature: only on these can components be non-zero."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from numpy.typing import NDArray
 from harfe.features.pool import FeaturePool
 from harfe.model.terms import IndexSet, feature_sets
 
-# Subsets of the variables of all features, counted for each feature, at most.
+# Most subsets of variables, summed over all features.
 _MOST_SUBSETS = 2**18
 
 
 @dataclass(frozen=True)
 class Members:
-    """Features that play a part in a component.
+    """Features that contribute to a component.
 
     Attributes
     ----------
     features : int array
         Their places, ascending.
     masks : int array
-        Bit p says that the variable ``indices[feature, p]`` belongs to the component.
+        Bit p is set if the variable ``indices[feature, p]`` belongs to the component.
     """
 
     features: NDArray[np.intp]
     masks: NDArray[np.intp]
 
     def among(self, places: NDArray[np.intp]) -> Members:
-        """Only those at these places."""
+        """Restrict to the features at these places."""
         inside = np.isin(self.features, places)
         return Members(self.features[inside], self.masks[inside])
 
 
 def members_of(features: FeaturePool) -> dict[IndexSet, Members]:
-    """Every non-empty set of variables within one feature; fewer variables first, then by number.
+    """All non-empty sets of variables within one feature; fewer variables first, then by number.
 
-    Raises ValueError where features have so many variables that their subsets are too many.
+    Raises ValueError if the features have too many subsets of variables.
     """
     _check_number(features)
     found: dict[IndexSet, tuple[list[int], list[int]]] = {}
@@ -67,10 +67,10 @@ def subsets_of(u: IndexSet) -> list[IndexSet]:
 
 def _check_number(features: FeaturePool) -> None:
     orders = [len(u) for u in feature_sets(features)]
-    # By exponents first: 2**order of thousands of variables is no number to add up.
+    # Exponents first: 2**order is too large to add up for thousands of variables.
     if orders and (max(orders) > 30 or sum(2**order for order in orders) > _MOST_SUBSETS):
         raise ValueError(
-            f"{len(features)} features of up to {max(orders)} variables have more than "
-            f"{_MOST_SUBSETS} subsets of variables, one component each; fit with a lower order, "
+            f"{len(features)} features with up to {max(orders)} inputs have more than "
+            f"{_MOST_SUBSETS} subsets of inputs, one component each; fit with a lower order, "
             "e.g. order=3, or fewer features"
         )

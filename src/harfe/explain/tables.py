@@ -1,4 +1,4 @@
-"""Tables of an explanation: what each variable, term, pair and component comes to."""
+"""Tables of an explanation: inputs, terms, pairs and components."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from harfe._core.table import Table
 from harfe.explain.anova import Anova
-from harfe.explain.inputs.summary import KeptInputs
+from harfe.explain.inputs.summary import InputSummary
 from harfe.features.mixed_law import Law
 from harfe.features.pool import FeaturePool
 from harfe.model.expansion import Expansion
@@ -16,12 +16,12 @@ from harfe.model.terms import feature_sets, group_features, name_of, term_names
 
 def variables_table(
     expansion: Expansion,
-    kept: KeptInputs,
+    kept: InputSummary,
     pool: FeaturePool,
     feature_law: Law | None,
     target: int,
 ) -> Table:
-    """How often each input is used, and how steeply the function varies with it."""
+    """Table of how often each input is used and how steeply the function varies with it."""
     features = expansion.features
     size = np.abs(expansion.coef[target])
     count = _uses(features)
@@ -48,7 +48,7 @@ def variables_table(
 
 
 def _uses(features: FeaturePool, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-    """How many features use each variable, or the sum of their weights."""
+    """Number of features that use each variable, or the sum of their weights."""
     present = features.present
     each = np.ones(len(features)) if weights is None else weights
     every = np.broadcast_to(each[:, None], present.shape)[present]
@@ -63,7 +63,7 @@ def _shares(size: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def terms_table(parts: Anova, pool: FeaturePool) -> Table:
-    """How often each set of variables is used, and the variance of its raw term."""
+    """Table of how often each set of inputs is used and the variance of its raw term."""
     expansion = parts.expansion
     groups = group_features(expansion)
     share = _shares(np.abs(expansion.coef[parts.target]))
@@ -87,7 +87,7 @@ def terms_table(parts: Anova, pool: FeaturePool) -> Table:
 
 
 def sobol_table(parts: Anova) -> Table:
-    """First-order and total indices and Shapley effects of every input."""
+    """Table of the first-order and total indices and Shapley effects of each input."""
     return Table(
         {
             "variable": parts.expansion.columns,
@@ -99,7 +99,7 @@ def sobol_table(parts: Anova) -> Table:
 
 
 def interactions_table(parts: Anova) -> Table:
-    """Strength of every pair of variables, the strongest first."""
+    """Table of the strength of each pair of inputs, the strongest first."""
     pairs, second, total = parts.interaction()
     order = np.argsort(-total, kind="stable")
     return Table(
@@ -112,7 +112,7 @@ def interactions_table(parts: Anova) -> Table:
 
 
 def components_table(parts: Anova) -> Table:
-    """Every purified component, the largest first."""
+    """Table of the purified components, the largest first."""
     order = np.argsort(-parts.shares, kind="stable")
     sets = [parts.sets[i] for i in order]
     return Table(

@@ -4,8 +4,8 @@ Every real output of a sum of sin, cos or exp features is
 
     f(x) = intercept + Re Σ_j A_j e^{i<w_j, x>},
 
-and the mean of a wave given some of its variables is the wave in these, times χ_k(w_k) for each
-other. The component of f on a set u of variables is therefore
+and the mean of a wave given some of its variables is the wave in these, times χ_k(w_k) for each of
+the others. The component of f on a set u of variables is therefore
 
     f_u(x_u) = Re Σ_{j: u ⊆ S_j} A_j Π_{k∈S_j-u} χ_k(w_jk) Π_{k∈u} (e^{i w_jk x_k} - χ_k(w_jk)),
 
@@ -22,16 +22,16 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.explain.inputs.distribution import InputLaw
+from harfe.explain.inputs.distribution import InputDistribution
 from harfe.explain.subsets import Members, members_of, subsets_of
 from harfe.model.expansion import Expansion
 from harfe.model.terms import IndexSet
 
-# Up to so many points a component is summed over the grid of its nodes: sums over pairs of
-# features would square what large coefficients of opposite sign lose in digits.
+# Up to this many points a component is summed over the grid of its nodes: sums over pairs of
+# features would square the loss of digits when large coefficients cancel.
 _LARGEST_GRID = 100_000
 
-# Features at a time in sums over pairs of features.
+# Features per block in sums over pairs of features.
 _PAIR_BLOCK = 512
 
 # f = Re Σ A e^{iz}: sin z = Re(-i e^{iz}).
@@ -44,8 +44,8 @@ class Waves:
     Parameters
     ----------
     expansion : Expansion
-        With sin, cos or exp features. Its intercept and its bounds are left to the caller.
-    law : InputLaw
+        With sin, cos or exp features. The caller handles its intercept and its bounds.
+    distribution : InputDistribution
     target : int
 
     Attributes
@@ -53,23 +53,23 @@ class Waves:
     mean : array of shape (parts,)
         Mean of each real output: one, or real and imaginary part; without the intercept.
     sets : tuple of sets of variables
-        Where there is a component: fewer variables first, then by number.
+        Sets with a component: fewer variables first, then by number.
     """
 
     exact = True
 
-    def __init__(self, expansion: Expansion, law: InputLaw, target: int) -> None:
+    def __init__(self, expansion: Expansion, distribution: InputDistribution, target: int) -> None:
         pool = expansion.features
         self._members = members_of(pool)
         self.sets = tuple(self._members)
-        self._law = law
+        self._distribution = distribution
         self._inputs: dict[int, _Input] = {}
         chi = np.ones(pool.indices.shape, dtype=complex)
         present = pool.present
         for k in np.unique(pool.indices[present]).tolist():
             at = np.nonzero(present & (pool.indices == k))
-            waves = law.waves(k, pool.values[at])
-            chi[at] = waves @ law.weights[k]
+            waves = distribution.waves(k, pool.values[at])
+            chi[at] = waves @ distribution.weights[k]
             centred = waves - chi[at][:, None]
             self._inputs[k] = _Input(at[0], pool.values[at], chi[at], centred)
         # Column v: the product of χ over the variables of a feature that are not in v.
@@ -89,11 +89,11 @@ class Waves:
         return sum(self._mean_square(v, self._members[v].among(places)) for v in subsets_of(u)[1:])
 
     def values(self, u: IndexSet, x: Mapping[int, NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Component on u at rows, shape (parts, rows); x holds the column of each variable."""
+        """Evaluate the component on u at rows, shape (parts, rows); x has a column per variable."""
         return self._component(u, {k: self._inputs[k].at(x[k]) for k in u})
 
     def all_values(self, x: Mapping[int, NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Every component at rows, shape (sets, parts, rows)."""
+        """Evaluate all components at rows, shape (sets, parts, rows)."""
         waves = {k: own.at(x[k]) for k, own in self._inputs.items()}
         return np.stack([self._component(u, waves) for u in self.sets])
 
@@ -110,7 +110,7 @@ class Waves:
 
     def _mean_square(self, u: IndexSet, mine: Members) -> float:
         factors = [self._inputs[k].waves[self._inputs[k].rows_of(mine.features)] for k in u]
-        shares = [self._law.weights[k] for k in u]
+        shares = [self._distribution.weights[k] for k in u]
         points = np.prod([len(share) for share in shares], dtype=float)
         mean_square = over_grid if points <= _LARGEST_GRID else over_pairs
         return mean_square(self._weights(mine), factors, shares)
@@ -118,7 +118,7 @@ class Waves:
 
 @dataclass(frozen=True)
 class _Input:
-    """One input: which features look at it, how fast, and their centred waves at its nodes."""
+    """One input: the features that use it, their frequencies, and centred waves at its nodes."""
 
     features: NDArray[np.intp]
     frequencies: NDArray[np.float64]
@@ -157,7 +157,7 @@ def over_grid(
     shares : list of arrays of shape (nodes,)
         Probabilities of the nodes.
     """
-    # One matrix product: some variables against the others.
+    # As one matrix product: half of the variables against the others.
     half = (len(factors) + 1) // 2
     left, left_share = _product_grid(factors[:half], shares[:half], weights.shape[1])
     right, right_share = _product_grid(factors[half:], shares[half:], weights.shape[1])
@@ -181,7 +181,7 @@ def over_pairs(
     factors: list[NDArray[np.complex128]],
     shares: list[NDArray[np.float64]],
 ) -> float:
-    """The same as `over_grid`, by sums over pairs of features, however large the grid.
+    """Compute the same as `over_grid` by sums over pairs of features, for grids of any size.
 
     E (Re Z)² = (E|Z|² + Re E Z²)/2 for Z = Σ_j a_j Π_k F_kj, and the mean of a product of waves
     factorises: E|Z|² = Σ_jl a_j a_l* Π_k E F_kj F_kl*.
@@ -194,5 +194,5 @@ def over_pairs(
         moduli = reduce(np.multiply, (block @ factor.conj().T for block, factor in pairs))
         for a in weights:
             total += (a[rows] @ (squares @ a + moduli @ a.conj())).real / 2
-    # Rounding may leave less than nothing of a component that is zero.
+    # Rounding may make a zero component slightly negative.
     return max(float(total), 0.0)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from harfe.explain.inputs.distribution import InputLaw
-from harfe.explain.inputs.summary import KeptInputs
+from harfe.explain.inputs.distribution import InputDistribution
+from harfe.explain.inputs.summary import InputSummary
 from harfe.features.law import ACTIVATIONS, FeatureLaw
 from harfe.features.mixed_law import MixedLaw
 from harfe.features.pool import FeaturePool
@@ -53,12 +53,14 @@ def _expansion_is_wrong(expansion: Expansion) -> str | None:
     return "is complex without need" if expansion.coef.dtype.kind == "c" else None
 
 
-def _input_law_is_wrong(law: InputLaw) -> str | None:
-    same = all(len(n) == len(w) for n, w in zip(law.nodes, law.weights, strict=True))
+def _distribution_is_wrong(distribution: InputDistribution) -> str | None:
+    same = all(
+        len(n) == len(w) for n, w in zip(distribution.nodes, distribution.weights, strict=True)
+    )
     return None if same else "has not a weight for every node"
 
 
-def _kept_is_wrong(kept: KeptInputs) -> str | None:
+def _summary_is_wrong(kept: InputSummary) -> str | None:
     if kept.partner.min() < -1 or kept.partner.max() >= len(kept.lower):
         return "names partners that are no inputs"
     columns = 1 if kept.joint is None else kept.joint.shape[1]
@@ -131,16 +133,16 @@ _LEARNED_LAW = Part(
     },
 )
 
-_INPUT_LAW = Part(
-    InputLaw,
+_DISTRIBUTION = Part(
+    InputDistribution,
     {"kind": Text(), "nodes": Ragged("nodes"), "weights": Ragged("nodes")},
-    _input_law_is_wrong,
+    _distribution_is_wrong,
 )
 
-_KEPT_INPUTS = Part(
-    KeptInputs,
+_INPUT_SUMMARY = Part(
+    InputSummary,
     {
-        "law": _INPUT_LAW,
+        "law": _DISTRIBUTION,
         "lower": _PER_INPUT,
         "upper": _PER_INPUT,
         "quantiles": Array("f", (None, "d")),
@@ -155,7 +157,8 @@ _KEPT_INPUTS = Part(
         "total_weight": Number(),
         "law_error": Maybe(Number()),
     },
-    _kept_is_wrong,
+    _summary_is_wrong,
+    {"law": "distribution", "law_error": "distribution_error"},
 )
 
 
@@ -211,11 +214,12 @@ ATTRIBUTES: dict[str, Spec] = {
     "n_iter_": Whole(),
     "history_": ByName(Array("f", (None,))),
     "_stop_reason": Text(tuple(StopReason.__members__)),
-    "feature_importances_": _PER_INPUT,
-    "inputs_": _KEPT_INPUTS,
+    "inputs_": _INPUT_SUMMARY,
     "uncertainty_": Maybe(_UNCERTAINTY),
     "_pool_origin": _ORIGIN,
 }
+# In files written before they were computed on demand: read, and dropped.
+DROPPED_ATTRIBUTES: dict[str, Spec] = {"feature_importances_": _PER_INPUT}
 SEARCH_ATTRIBUTES: dict[str, Spec] = {
     "learned_law_": Maybe(_LEARNED_LAW),
     "fit_": Text(),

@@ -16,7 +16,7 @@ from harfe.estimators.regressor import HARFERegressor
 from harfe.estimators.regressor_cv import HARFERegressorCV
 from harfe.files import container as model_file
 from harfe.files.container import ModelFileError
-from harfe.files.model_parts import ATTRIBUTES, SEARCH_ATTRIBUTES
+from harfe.files.model_parts import ATTRIBUTES, DROPPED_ATTRIBUTES, SEARCH_ATTRIBUTES
 from harfe.files.plain_data import NotPlain, Reader, Writer
 from harfe.files.specs import ByName, Plain, Spec, Text
 from harfe.model.pool_origin import PoolOrigin
@@ -237,6 +237,9 @@ def _read_model(header: dict[str, Any], reader: Reader) -> Any:
     model = make(**_read_params(header, make, reader))
     specs = _specs(header["estimator"])
     state = {name: spec.read(header["state"][name], name, reader) for name, spec in specs.items()}
+    for name, spec in DROPPED_ATTRIBUTES.items():
+        if name in header["state"]:
+            spec.read(header["state"][name], name, reader)
     support, N = state["support_"], state["n_components_"]
     places = state["_pool_origin"].places
     for name, chosen in (("support_", support), ("_pool_origin.places", places)):

@@ -6,7 +6,7 @@ Reading trusts nothing: types, shapes and ranges are checked before a value is m
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -196,15 +196,21 @@ class Plain:
 
 @dataclass(frozen=True)
 class Part:
-    """A value with named fields; `check` looks at it as a whole and says what is wrong."""
+    """A value with named fields; `check` looks at it as a whole and says what is wrong.
+
+    `attributes` names the attributes that are called otherwise in the file.
+    """
 
     make: Callable[..., Any]
     fields: dict[str, Spec]
     check: Callable[[Any], str | None] | None = None
+    attributes: dict[str, str] = field(default_factory=dict)
 
     def write(self, value: Any, path: str, writer: Writer) -> Any:  # noqa: D102
         return {
-            name: spec.write(getattr(value, name), f"{path}.{name}", writer)
+            name: spec.write(
+                getattr(value, self.attributes.get(name, name)), f"{path}.{name}", writer
+            )
             for name, spec in self.fields.items()
         }
 
@@ -212,7 +218,7 @@ class Part:
         if not isinstance(data, dict) or set(data) != set(self.fields):
             refuse(path, f"has not the fields {', '.join(self.fields)}")
         values = {
-            name: spec.read(data[name], f"{path}.{name}", reader)
+            self.attributes.get(name, name): spec.read(data[name], f"{path}.{name}", reader)
             for name, spec in self.fields.items()
         }
         try:

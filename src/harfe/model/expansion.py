@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from harfe._core.threads import blocks, run_blocks
 from harfe.features import kernels
 from harfe.features.pool import FeaturePool, Rows
-from harfe.features.units import InputBounds, measure_units
+from harfe.features.units import InputBounds
 
 # Rows handled at a time; also the unit of work of a thread.
 _ROW_BLOCK = 2048
@@ -162,29 +162,3 @@ def _real_terms(
         yield "sin", np.ascontiguousarray(_stack(1j * coef, complex_output))
     else:
         yield activation, np.ascontiguousarray(_stack(coef, complex_output))
-
-
-def sensitivities(
-    expansion: Expansion, X: NDArray[np.float64], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Share of each input in how steeply f varies over the rows of X.
-
-    v_j = sd(x_j)² · mean |∂f/∂x_j|², the mean square change of f, to first order, when x_j moves by
-    one standard deviation; rows count by weight, several targets are summed in units of their own
-    total; normalised to sum to one (all zero if f is constant). Terms that cancel count as little
-    as they matter, which the size of the coefficients would not show.
-    """
-    deviation = measure_units(X, weights, "standard").spread
-    deviation = np.where(np.isfinite(deviation), deviation, 0.0)
-    total = np.zeros((len(expansion.coef), X.shape[1]))
-    unit = np.full((len(expansion.coef), 1), np.finfo(float).tiny)
-    for rows in blocks(len(X), _ROW_BLOCK):
-        change = np.abs(expansion.gradient(X[rows]) * deviation)
-        # Squares in units of the largest change so far, or those of 1e300 would overflow.
-        larger = np.maximum(unit, change.max(axis=(1, 2), initial=0.0)[:, None])
-        total *= (unit / larger) ** 2
-        unit = larger
-        total += np.einsum("r,trj->tj", weights[rows], (change / unit[:, None]) ** 2)
-    size = total.sum(axis=1, keepdims=True)
-    shares = np.divide(total, size, out=np.zeros_like(total), where=size > 0)
-    return shares.sum(axis=0) / max(shares.sum(), np.finfo(float).tiny)

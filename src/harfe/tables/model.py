@@ -150,10 +150,10 @@ class TableModel:
         local: LocalExplanation = self.model.explain_local(X, **settings)
         return local
 
-    def partial_dependence(self, features: Any, table: Any = None, **s: Any) -> PartialDependence:
+    def partial_dependence(self, inputs: Any, table: Any = None, **s: Any) -> PartialDependence:
         """Mean prediction with some inputs set to a grid; see the estimator's method."""
         X = None if table is None else self._complete(table)
-        dependence: PartialDependence = self.model.partial_dependence(features, X, **s)
+        dependence: PartialDependence = self.model.partial_dependence(inputs, X, **s)
         return dependence
 
     def formula(self, precision: int = 3, kind: str = "text", target: int = 0) -> Any:

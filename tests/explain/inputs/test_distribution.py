@@ -1,4 +1,4 @@
-"""Laws of the inputs: Gauss rules against moments and closed forms, and what a fit keeps."""
+"""Distributions of the inputs: Gauss rules against moments and closed forms; summaries."""
 
 import pickle
 
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from harfe import HARFERegressor, InputLaw
+from harfe import HARFERegressor, InputDistribution
 from harfe.explain.inputs.distribution import largest_frequencies
 from harfe.explain.inputs.quadrature import (
     gauss_of_columns,
@@ -17,7 +17,7 @@ from harfe.explain.inputs.quadrature import (
     nodes_needed,
     normal_rule,
 )
-from harfe.explain.inputs.summary import KeptInputs
+from harfe.explain.inputs.summary import InputSummary
 from harfe.features.law import FeatureLaw
 from harfe.features.pool import FeaturePool
 from harfe.features.units import InputBounds
@@ -150,7 +150,7 @@ def test_units_do_not_matter_to_a_gauss_rule(unit):
     np.testing.assert_allclose(weights, expected[1], rtol=0, atol=1e-12)
 
 
-def test_rules_of_the_uniform_and_the_normal_law():
+def test_rules_of_the_uniform_and_the_normal_distribution():
     nodes, weights = gauss_of_interval(-1.0, 3.0, 4)
     for power, moment in enumerate([1, 1, 7 / 3, 5, 61 / 5]):  # ∫ x^p dx / 4 over [-1, 3]
         assert weights @ nodes**power == pytest.approx(moment, rel=1e-14)
@@ -159,20 +159,20 @@ def test_rules_of_the_uniform_and_the_normal_law():
         assert weights @ nodes**power == pytest.approx(moment, rel=1e-13)
 
 
-# --- InputLaw ------------------------------------------------------------------------------------
+# --- InputDistribution ---------------------------------------------------------------------------
 
 
 def test_empirical_marginals_by_hand():
     X = np.array([[1.0, 5.0], [2.0, 5.0], [1.0, 5.0], [9.0, 5.0]])
-    law = InputLaw.empirical(X)
-    assert law.kind == "independent"
-    assert law.n_variables == 2
-    assert law.nodes[0].tolist() == [1, 2, 9]
-    assert law.weights[0].tolist() == [0.5, 0.25, 0.25]
-    assert law.nodes[1].tolist() == [5]
-    weighted = InputLaw.empirical(X, np.array([1.0, 2.0, 3.0, 4.0]))
+    distribution = InputDistribution.empirical(X)
+    assert distribution.kind == "independent"
+    assert distribution.n_variables == 2
+    assert distribution.nodes[0].tolist() == [1, 2, 9]
+    assert distribution.weights[0].tolist() == [0.5, 0.25, 0.25]
+    assert distribution.nodes[1].tolist() == [5]
+    weighted = InputDistribution.empirical(X, np.array([1.0, 2.0, 3.0, 4.0]))
     np.testing.assert_allclose(weighted.weights[0], [0.4, 0.2, 0.4], rtol=1e-15)
-    clipped = InputLaw.empirical(
+    clipped = InputDistribution.empirical(
         X, bounds=InputBounds(np.array([-np.inf, 6.0]), np.array([1.5, 7.0]))
     )
     assert [nodes.tolist() for nodes in clipped.nodes] == [[1, 1.5], [6]]
@@ -188,12 +188,12 @@ def test_empirical_marginals_by_hand():
 def test_the_uniform_law_has_its_closed_form(low, width, argument, share):
     """χ(ω) = e^{iωc} sin(ωh)/(ωh) up to twice the largest frequency."""
     largest = argument / (width / 2)
-    law = InputLaw.uniform([low], [low + width], [largest])
+    distribution = InputDistribution.uniform([low], [low + width], [largest])
     frequency = 2 * largest * share
     centre, half = low + width / 2, width / 2
     expected = np.exp(1j * frequency * centre) * np.sinc(frequency * half / np.pi)
     rounding = 1e-15 * abs(frequency) * (abs(centre) + half)
-    assert abs(law.characteristic(0, frequency) - expected) < 1e-13 + rounding
+    assert abs(distribution.characteristic(0, frequency) - expected) < 1e-13 + rounding
 
 
 @settings(deadline=None, max_examples=40)
@@ -206,45 +206,54 @@ def test_the_uniform_law_has_its_closed_form(low, width, argument, share):
 def test_the_normal_law_has_its_closed_form(mean, deviation, argument, share):
     """χ(ω) = e^{iωμ - ω²σ²/2} up to twice the largest frequency."""
     largest = argument / deviation
-    law = InputLaw.normal([mean], [deviation], [largest])
+    distribution = InputDistribution.normal([mean], [deviation], [largest])
     frequency = 2 * largest * share
     expected = np.exp(1j * frequency * mean - (frequency * deviation) ** 2 / 2)
     rounding = 1e-15 * abs(frequency) * (abs(mean) + 9 * deviation)
-    assert abs(law.characteristic(0, frequency) - expected) < 1e-13 + rounding
+    assert abs(distribution.characteristic(0, frequency) - expected) < 1e-13 + rounding
 
 
 def test_inputs_that_do_not_vary_or_play_no_part_have_one_node():
-    law = InputLaw.uniform([1, 2, 3], [1, 4, 5], [1, 0, 1])
-    assert [len(nodes) for nodes in law.nodes[:2]] == [1, 1]
-    assert len(law.nodes[2]) > 5
-    assert [float(nodes[0]) for nodes in law.nodes[:2]] == [1, 3]
-    law = InputLaw.normal([1, 2, 3], [0, 4, 5], [1, 0, 1])
-    assert [nodes.tolist() for nodes in law.nodes[:2]] == [[1], [2]]
-    assert len(law.nodes[2]) > 5
-    assert all(len(nodes) == 64 for nodes in InputLaw.uniform([0, 1], 2).nodes)
-    assert all(40 < len(nodes) < 100 for nodes in InputLaw.normal([0, 1], 2).nodes)
+    distribution = InputDistribution.uniform([1, 2, 3], [1, 4, 5], [1, 0, 1])
+    assert [len(nodes) for nodes in distribution.nodes[:2]] == [1, 1]
+    assert len(distribution.nodes[2]) > 5
+    assert [float(nodes[0]) for nodes in distribution.nodes[:2]] == [1, 3]
+    distribution = InputDistribution.normal([1, 2, 3], [0, 4, 5], [1, 0, 1])
+    assert [nodes.tolist() for nodes in distribution.nodes[:2]] == [[1], [2]]
+    assert len(distribution.nodes[2]) > 5
+    assert all(len(nodes) == 64 for nodes in InputDistribution.uniform([0, 1], 2).nodes)
+    assert all(40 < len(nodes) < 100 for nodes in InputDistribution.normal([0, 1], 2).nodes)
 
 
 def test_a_reduced_law_has_so_many_nodes_and_the_same_moments():
     rng = np.random.default_rng(0)
-    law = InputLaw.empirical(rng.normal(size=(100, 2)))
-    few = law.reduced([3, 200])
+    distribution = InputDistribution.empirical(rng.normal(size=(100, 2)))
+    few = distribution.reduced([3, 200])
     assert [len(nodes) for nodes in few.nodes] == [3, 100]
     for power in range(6):
         assert few.weights[0] @ few.nodes[0] ** power == pytest.approx(
-            law.weights[0] @ law.nodes[0] ** power, abs=1e-12
+            distribution.weights[0] @ distribution.nodes[0] ** power, abs=1e-12
         )
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: InputLaw.uniform([0, 5], [1, 2]), "must not be above upper"),
-        (lambda: InputLaw.uniform([0, 5], [1]), "must not be above upper"),
-        (lambda: InputLaw.uniform([0, np.nan], [1, 2]), "lower=.* one finite number"),
-        (lambda: InputLaw.uniform([0], [1], [1, 1]), r"largest_frequency has shape \(2,\)"),
-        (lambda: InputLaw.normal([0], [-1]), r"deviation=\[-1.0\] must hold a number >= 0"),
-        (lambda: InputLaw.normal(0, 1), "mean=0 must hold one finite number for each input"),
+        (lambda: InputDistribution.uniform([0, 5], [1, 2]), "must not be above upper"),
+        (lambda: InputDistribution.uniform([0, 5], [1]), "must not be above upper"),
+        (lambda: InputDistribution.uniform([0, np.nan], [1, 2]), "lower=.* one finite number"),
+        (
+            lambda: InputDistribution.uniform([0], [1], [1, 1]),
+            r"largest_frequency has shape \(2,\)",
+        ),
+        (
+            lambda: InputDistribution.normal([0], [-1]),
+            r"deviation=\[-1.0\] must hold a number >= 0",
+        ),
+        (
+            lambda: InputDistribution.normal(0, 1),
+            "mean=0 must hold one finite number for each input",
+        ),
     ],
 )
 def test_bad_laws_are_refused(make, message):
@@ -270,29 +279,29 @@ def test_kept_characteristic_functions_are_those_of_all_rows():
     rng = np.random.default_rng(1)
     X = rng.standard_t(5, size=(2000, 4)) * [1, 0.5, 2, 1]
     w = rng.random(2000)
-    kept = KeptInputs.of(expansion, X, w)
-    full = InputLaw.empirical(X, w)
+    kept = InputSummary.of(expansion, X, w)
+    full = InputDistribution.empirical(X, w)
     largest = largest_frequencies(expansion.features)
     for k in range(4):
         frequencies = np.linspace(-2, 2, 50) * largest[k]
         np.testing.assert_allclose(
-            kept.law.characteristic(k, frequencies),
+            kept.distribution.characteristic(k, frequencies),
             full.characteristic(k, frequencies),
             rtol=0,
             atol=1e-12,
         )
-    assert kept.law_error < 1e-12
+    assert kept.distribution_error < 1e-12
 
 
 def test_what_is_kept_does_not_grow_with_the_rows_and_is_not_their_values():
     expansion = expansion_of()
     rng = np.random.default_rng(1)
     X = rng.random((20_000, 4))
-    sizes = [len(pickle.dumps(KeptInputs.of(expansion, X[:m]))) for m in (500, 20_000)]
+    sizes = [len(pickle.dumps(InputSummary.of(expansion, X[:m]))) for m in (500, 20_000)]
     assert sizes[1] < 1.05 * sizes[0]
-    kept = KeptInputs.of(expansion, X)
-    assert all(len(nodes) < 40 for nodes in kept.law.nodes)
-    assert not any(np.isin(nodes, X).any() for nodes in kept.law.nodes)
+    kept = InputSummary.of(expansion, X)
+    assert all(len(nodes) < 40 for nodes in kept.distribution.nodes)
+    assert not any(np.isin(nodes, X).any() for nodes in kept.distribution.nodes)
 
 
 def test_a_fitted_model_holds_no_column_of_its_rows():
@@ -301,7 +310,7 @@ def test_a_fitted_model_holds_no_column_of_its_rows():
     model = HARFERegressor(n_components=200, n_nonzero_coefs=10, random_state=0)
     model.fit(X, np.sin(4 * X[:, 0]) + X[:, 1])
     for name, value in vars(model.inputs_).items():
-        arrays = value.nodes if name == "law" else (np.asarray(value),)
+        arrays = value.nodes if name == "distribution" else (np.asarray(value),)
         for array in arrays:
             assert np.isin(X, array).sum() <= 33 * 3, name
             assert array.size < 150, name
@@ -312,7 +321,7 @@ def test_ranges_quantiles_means_and_deviations(weighted):
     rng = np.random.default_rng(3)
     X = np.round(rng.normal(size=(357, 4)), 2) * [1, 10, 100, 1]
     w = rng.integers(1, 5, 357).astype(float) if weighted else np.ones(357)
-    kept = KeptInputs.of(expansion_of(), X, w)
+    kept = InputSummary.of(expansion_of(), X, w)
     rows = np.repeat(X, w.astype(int), axis=0)
     np.testing.assert_array_equal(kept.lower, X.min(axis=0))
     np.testing.assert_array_equal(kept.upper, X.max(axis=0))
@@ -330,7 +339,7 @@ def test_joint_means_by_brute_force(activation):
     expansion = expansion_of(activation, bounds=bounds)
     rng = np.random.default_rng(1)
     X, w = rng.normal(size=(3000, 4)), rng.random(3000)
-    kept = KeptInputs.of(expansion, X, w)
+    kept = InputSummary.of(expansion, X, w)
     pool, clipped = expansion.features, bounds.clip(X)
     assert kept.joint.shape == (9, 8)
     for j in range(9):
@@ -348,7 +357,7 @@ def test_mean_variance_and_mean_square_gradient_over_the_rows():
     expansion = expansion_of(targets=2, bounds=bounds)
     rng = np.random.default_rng(1)
     X, w = rng.normal(size=(700, 4)), rng.random(700)
-    kept = KeptInputs.of(expansion, X, w)
+    kept = InputSummary.of(expansion, X, w)
     f = expansion.predict(X)
     mean = np.average(f, axis=0, weights=w)
     np.testing.assert_allclose(kept.mean_prediction, mean, rtol=1e-13)
@@ -370,7 +379,7 @@ def test_mean_variance_and_mean_square_gradient_over_the_rows():
 def test_ranges_and_quantiles_are_those_before_clipping():
     bounds = InputBounds(np.full(4, -0.5), np.full(4, 0.5))
     X = np.random.default_rng(1).normal(size=(100, 4))
-    kept, plain = (KeptInputs.of(expansion_of(bounds=b), X) for b in (bounds, None))
+    kept, plain = (InputSummary.of(expansion_of(bounds=b), X) for b in (bounds, None))
     for name in ("lower", "upper", "quantiles"):
         np.testing.assert_array_equal(getattr(kept, name), getattr(plain, name))
     np.testing.assert_allclose(kept.mean, np.clip(X, -0.5, 0.5).mean(axis=0), atol=1e-14)
@@ -381,11 +390,11 @@ def test_weight_two_is_the_row_twice():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(300, 4))
     w = rng.integers(1, 4, 300)
-    weighted = KeptInputs.of(expansion, X, w.astype(float))
-    repeated = KeptInputs.of(expansion, np.repeat(X, w, axis=0))
+    weighted = InputSummary.of(expansion, X, w.astype(float))
+    repeated = InputSummary.of(expansion, np.repeat(X, w, axis=0))
     for name in vars(weighted):
         a, b = getattr(weighted, name), getattr(repeated, name)
-        if name == "law":
+        if name == "distribution":
             for k in range(4):
                 np.testing.assert_allclose(a.nodes[k], b.nodes[k], rtol=0, atol=1e-9)
                 np.testing.assert_allclose(a.weights[k], b.weights[k], rtol=0, atol=1e-10)
@@ -395,38 +404,38 @@ def test_weight_two_is_the_row_twice():
 
 def test_a_factor_keeps_its_levels_and_their_shares():
     X = np.random.default_rng(1).integers(0, 5, (200, 4)).astype(float)
-    kept = KeptInputs.of(expansion_of(), X)
+    kept = InputSummary.of(expansion_of(), X)
     for k in range(4):
         values, counts = np.unique(X[:, k], return_counts=True)
-        np.testing.assert_array_equal(kept.law.nodes[k], values)
-        np.testing.assert_allclose(kept.law.weights[k], counts / 200, rtol=1e-14)
+        np.testing.assert_array_equal(kept.distribution.nodes[k], values)
+        np.testing.assert_allclose(kept.distribution.weights[k], counts / 200, rtol=1e-14)
 
 
 def test_few_rows_keep_half_as_many_nodes_and_say_how_far_off_that_is():
     expansion = expansion_of()
     X = np.random.default_rng(1).normal(size=(12, 4))
-    kept = KeptInputs.of(expansion, X)
-    assert [len(nodes) for nodes in kept.law.nodes] == [6] * 4
-    assert 1e-10 < kept.law_error < 1
-    full = InputLaw.empirical(X)
+    kept = InputSummary.of(expansion, X)
+    assert [len(nodes) for nodes in kept.distribution.nodes] == [6] * 4
+    assert 1e-10 < kept.distribution_error < 1
+    full = InputDistribution.empirical(X)
     twice = 2 * largest_frequencies(expansion.features)
     error = max(
-        abs(kept.law.characteristic(k, twice[k]) - full.characteristic(k, twice[k]))
+        abs(kept.distribution.characteristic(k, twice[k]) - full.characteristic(k, twice[k]))
         for k in range(4)
     )
-    assert kept.law_error == pytest.approx(error, rel=1e-6)
-    given = KeptInputs.of(expansion, X, for_good=False)
-    assert [len(nodes) for nodes in given.law.nodes] == [12] * 4
-    assert given.law_error < 1e-13
+    assert kept.distribution_error == pytest.approx(error, rel=1e-6)
+    given = InputSummary.of(expansion, X, for_good=False)
+    assert [len(nodes) for nodes in given.distribution.nodes] == [12] * 4
+    assert given.distribution_error < 1e-13
 
 
 def test_high_frequencies_keep_no_more_than_256_nodes():
     pool = FeaturePool(1, np.array([[0]]), np.array([[1e5]]), np.zeros(1))
     expansion = Expansion(pool, np.ones((1, 1)), np.zeros(1), ("x",))
     X = np.random.default_rng(0).random((3000, 1))
-    kept = KeptInputs.of(expansion, X)
-    assert len(kept.law.nodes[0]) == 256
-    assert kept.law_error > 1e-3
+    kept = InputSummary.of(expansion, X)
+    assert len(kept.distribution.nodes[0]) == 256
+    assert kept.distribution_error > 1e-3
 
 
 def test_unused_and_constant_inputs_have_one_node_at_their_mean():
@@ -434,9 +443,9 @@ def test_unused_and_constant_inputs_have_one_node_at_their_mean():
     expansion = Expansion(pool, np.ones((1, 1)), np.zeros(1), tuple("abc"))
     X = np.random.default_rng(0).random((100, 3))
     X[:, 2] = 7.0
-    kept = KeptInputs.of(expansion, X)
-    assert kept.law.nodes[1] == pytest.approx([X[:, 1].mean()])
-    assert kept.law.nodes[2].tolist() == [7]
+    kept = InputSummary.of(expansion, X)
+    assert kept.distribution.nodes[1] == pytest.approx([X[:, 1].mean()])
+    assert kept.distribution.nodes[2].tolist() == [7]
     assert kept.deviation[2] == 0
     assert kept.partner.tolist() == [-1, -1, -1]
 
@@ -446,7 +455,7 @@ def test_partners_are_the_strongest_correlations_between_inputs_in_use():
     X = rng.normal(size=(500, 4))
     X[:, 2] = -3 * X[:, 0] + 0.1 * rng.normal(size=500)
     w = rng.random(500)
-    kept = KeptInputs.of(expansion_of(s=30), X, w)
+    kept = InputSummary.of(expansion_of(s=30), X, w)
     C = np.cov(X.T, aweights=w)
     C = C / np.sqrt(np.outer(np.diag(C), np.diag(C))) - np.eye(4)
     assert kept.partner[[0, 2]].tolist() == [2, 0]
@@ -457,35 +466,35 @@ def test_partners_are_the_strongest_correlations_between_inputs_in_use():
 
 @pytest.mark.parametrize("activation", ["tanh", "sigmoid", "relu"])
 def test_activations_that_are_no_waves_keep_nodes_but_no_means(activation):
-    kept = KeptInputs.of(expansion_of(activation), np.random.default_rng(1).random((500, 4)))
+    kept = InputSummary.of(expansion_of(activation), np.random.default_rng(1).random((500, 4)))
     assert kept.joint is None
-    assert kept.law_error is None
-    assert [len(nodes) for nodes in kept.law.nodes] == [64] * 4
+    assert kept.distribution_error is None
+    assert [len(nodes) for nodes in kept.distribution.nodes] == [64] * 4
 
 
 def test_too_many_subsets_are_not_kept():
     expansion = expansion_of(d=20, s=20, orders=(16,))
-    kept = KeptInputs.of(expansion, np.random.default_rng(1).random((50, 20)))
+    kept = InputSummary.of(expansion, np.random.default_rng(1).random((50, 20)))
     assert kept.joint is None
-    assert kept.law_error is not None
+    assert kept.distribution_error is not None
 
 
 def test_uniform_and_normal_laws_are_those_of_the_clipped_rows():
     bounds = InputBounds(np.full(4, -np.inf), np.array([0.5, np.inf, np.inf, np.inf]))
     expansion = expansion_of(bounds=bounds)
     X = np.random.default_rng(1).normal(size=(300, 4))
-    kept = KeptInputs.of(expansion, X)
-    uniform = kept.input_law("uniform", expansion)
+    kept = InputSummary.of(expansion, X)
+    uniform = kept.named_distribution("uniform", expansion)
     for k in range(4):
         low, high = X[:, k].min(), min(X[:, k].max(), bounds.upper[k])
         mean = uniform.weights[k] @ uniform.nodes[k]
         assert mean == pytest.approx((low + high) / 2, abs=1e-13)
         square = uniform.weights[k] @ (uniform.nodes[k] - mean) ** 2
         assert square == pytest.approx((high - low) ** 2 / 12, rel=1e-13)
-    normal, clipped = kept.input_law("normal", expansion), bounds.clip(X)
+    normal, clipped = kept.named_distribution("normal", expansion), bounds.clip(X)
     for k in range(4):
         mean = normal.weights[k] @ normal.nodes[k]
         assert mean == pytest.approx(clipped[:, k].mean(), abs=1e-13)
         square = normal.weights[k] @ (normal.nodes[k] - mean) ** 2
         assert square == pytest.approx(clipped[:, k].var(), rel=1e-12)
-    assert kept.input_law("independent", expansion) is kept.law
+    assert kept.named_distribution("independent", expansion) is kept.distribution

@@ -1,1 +1,1 @@
-"""The distribution of the inputs, and what a fit keeps of it."""
+"""The distribution of the inputs, and the summary of it that a fit keeps."""

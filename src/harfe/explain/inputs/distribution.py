@@ -1,11 +1,11 @@
-"""The law of the inputs as a value: independent inputs, each with few nodes and weights.
+"""The distribution of the inputs as a value: independent inputs, each on a few weighted nodes.
 
-Under such a law every mean that explanations need is a sum over nodes,
+Every mean that explanations need is then a sum over nodes,
 
     χ_k(ω) = E e^{iωX_k} = Σ_n w_kn e^{iω x_kn},
 
-whatever the law: rows of a table, a uniform or a normal law. Where a fitted function clips its
-inputs, the law is that of the clipped inputs.
+whether the nodes come from the rows of a table, a uniform or a normal distribution. Where a fitted
+function clips its inputs, the distribution is that of the clipped inputs.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ from harfe.explain.inputs.quadrature import (
 from harfe.features.pool import FeaturePool
 from harfe.features.units import InputBounds
 
-LAWS = ("independent", "uniform", "normal")
+DISTRIBUTIONS = ("independent", "uniform", "normal")
 
-# Activations that are sums of waves e^{iz}: all that the closed forms are for.
+# Activations that are sums of waves e^{iz}; only these have closed forms.
 TRIGONOMETRIC = ("sin", "cos", "exp")
 
-# Nodes of an input where the function is no sum of waves: no frequency says how many it takes.
+# Nodes per input where the function is not a sum of waves: no frequency tells how many are needed.
 PLAIN_NODES = 64
 
-# Nodes of an input at most; 2000 radians from the centre of the range to its end.
+# Most nodes per input; enough for 2000 radians from the centre of the range to its end.
 MOST_NODES = 2048
 
 
 @dataclass(frozen=True)
-class InputLaw:
-    """Independent inputs, each on finitely many nodes.
+class InputDistribution:
+    """Distribution of independent inputs, each on finitely many nodes.
 
     Attributes
     ----------
     kind : str
         "independent" (marginals of rows), "uniform" or "normal".
     nodes : tuple of float arrays
-        Values of each input; a single one if the input is constant or plays no part.
+        Values of each input; a single one if the input is constant or unused.
     weights : tuple of float arrays
-        Their probabilities, of sum 1.
+        Their probabilities, which sum to 1.
     """
 
     kind: str
@@ -63,8 +63,8 @@ class InputLaw:
         X: NDArray[np.float64],
         weights: NDArray[np.float64] | None = None,
         bounds: InputBounds | None = None,
-    ) -> InputLaw:
-        """Marginals of rows, exactly: the distinct values of every column, by weight.
+    ) -> InputDistribution:
+        """Exact marginals of rows: the distinct values of each column and their weights.
 
         Parameters
         ----------
@@ -72,7 +72,7 @@ class InputLaw:
         weights : array of shape (rows,), optional
             How often each row counts, positive.
         bounds : InputBounds, optional
-            Clip to these first.
+            Clip the rows to these first.
         """
         X = np.asarray(X, dtype=float)
         clipped = X if bounds is None else bounds.clip(X)
@@ -81,15 +81,15 @@ class InputLaw:
     @classmethod
     def uniform(
         cls, lower: ArrayLike, upper: ArrayLike, largest_frequency: ArrayLike | None = None
-    ) -> InputLaw:
-        """Uniform laws on intervals.
+    ) -> InputDistribution:
+        """Inputs uniform on intervals.
 
         Parameters
         ----------
         lower, upper : arrays of shape (inputs,)
         largest_frequency : array of shape (inputs,), optional
-            Largest |ω| in use, `largest_frequencies(features)`: exact to 1e-13 for products of two
-            waves up to it; 0 is an input that plays no part. Without it 64 nodes each.
+            Largest |ω| in use, see `largest_frequencies`: means of products of two waves up to
+            it are exact to 1e-13; 0 marks an unused input. By default 64 nodes each.
         """
         lower = _numbers("lower", lower)
         upper = _numbers("upper", upper, lower)
@@ -113,8 +113,8 @@ class InputLaw:
     @classmethod
     def normal(
         cls, mean: ArrayLike, deviation: ArrayLike, largest_frequency: ArrayLike | None = None
-    ) -> InputLaw:
-        """Normal laws.
+    ) -> InputDistribution:
+        """Normally distributed inputs.
 
         Parameters
         ----------
@@ -133,14 +133,14 @@ class InputLaw:
         def rule(k: int, frequency: float | None) -> Rule:
             if deviation[k] == 0 or frequency == 0:
                 return _point(mean[k])
-            # Such a frequency makes as many nodes as the plain number.
+            # This frequency gives about PLAIN_NODES nodes.
             plain = 0.35 * PLAIN_NODES / deviation[k]
             return normal_rule(mean[k], deviation[k], plain if frequency is None else 2 * frequency)
 
         return cls._of("normal", _rules(rule, len(mean), largest_frequency))
 
     @classmethod
-    def _of(cls, kind: str, rules: Sequence[Rule]) -> InputLaw:
+    def _of(cls, kind: str, rules: Sequence[Rule]) -> InputDistribution:
         return cls(kind, tuple(rule[0] for rule in rules), tuple(rule[1] for rule in rules))
 
     @property
@@ -149,15 +149,15 @@ class InputLaw:
         return len(self.nodes)
 
     def characteristic(self, k: int, frequencies: ArrayLike) -> NDArray[np.complex128]:
-        """χ_k(ω) of input k at these frequencies."""
+        """Evaluate χ_k(ω), the characteristic function of input k, at these frequencies."""
         return self.waves(k, frequencies) @ self.weights[k]
 
     def waves(self, k: int, frequencies: ArrayLike) -> NDArray[np.complex128]:
-        """e^{iωx} of input k, shape (frequencies, nodes)."""
+        """Evaluate e^{iωx} at the nodes of input k, shape (frequencies, nodes)."""
         return np.exp(1j * np.multiply.outer(np.asarray(frequencies, dtype=float), self.nodes[k]))
 
-    def reduced(self, most: int | Sequence[int]) -> InputLaw:
-        """Replace the law of every input by its Gauss rule of at most so many nodes."""
+    def reduced(self, most: int | Sequence[int]) -> InputDistribution:
+        """Replace the nodes of each input by its Gauss rule with at most `most` nodes."""
         counts = np.broadcast_to(np.asarray(most), self.n_variables)
         rules = [
             gauss_of_points(nodes, weights, int(n))
@@ -167,7 +167,7 @@ class InputLaw:
 
 
 def largest_frequencies(features: FeaturePool) -> NDArray[np.float64]:
-    """Largest |weight| of every input over the features; 0 where none looks at it."""
+    """Largest |weight| of each input over the features; 0 if no feature uses it."""
     largest = np.zeros(features.n_variables)
     present = features.indices >= 0
     np.maximum.at(largest, features.indices[present], np.abs(features.values[present]))
@@ -175,7 +175,7 @@ def largest_frequencies(features: FeaturePool) -> NDArray[np.float64]:
 
 
 def marginal(column: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> Rule:
-    """Distinct values of a column, ascending, and the share of the rows that each has."""
+    """Distinct values of a column, ascending, and the share of the rows with each."""
     if weights is None:
         values, counts = np.unique(column, return_counts=True)
         return values, counts / len(column)
@@ -202,7 +202,7 @@ def _point(value: float) -> Rule:
 def _numbers(
     name: str, values: ArrayLike, like: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """Finite numbers, one an input; a single one is repeated if another argument says how often."""
+    """Check for one finite number per input; a single number is repeated to the shape of `like`."""
     array = np.asarray(values, dtype=float)
     if like is not None and array.ndim == 0:
         array = np.full(like.shape, float(array))

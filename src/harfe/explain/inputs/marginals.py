@@ -1,4 +1,4 @@
-"""Columns of a table, and pairs of them, in few numbers: Gauss rules, quantiles, partners."""
+"""Columns of a table in a few numbers: Gauss rules, quantiles, strongest correlations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harfe.explain.inputs.distribution import (
     MOST_NODES,
     PLAIN_NODES,
     TRIGONOMETRIC,
-    InputLaw,
+    InputDistribution,
     largest_frequencies,
     marginal,
 )
@@ -21,10 +21,10 @@ from harfe.model.expansion import Expansion
 # Levels of the quantiles: 0, 1/32, ..., 1.
 N_QUANTILES = 33
 
-# An input with so few values, each seen at least twice in the mean, is a factor: all are kept.
+# An input with at most this many values, each seen twice on average, is a factor: all are kept.
 _MOST_LEVELS = 32
 
-# Nodes kept of an input at most: 200 radians either side, far beyond what is fitted in practice.
+# Most nodes kept per input: enough for 200 radians either side, far beyond practical fits.
 _MOST_KEPT = 256
 
 # Columns whose Gauss rules are computed together: as many as fit into vector registers.
@@ -41,8 +41,8 @@ def gauss_marginals(
     share: NDArray[np.float64],
     centre: NDArray[np.float64],
     for_good: bool,
-) -> InputLaw:
-    """Gauss rules of the columns in use, each with as many nodes as its frequencies need."""
+) -> InputDistribution:
+    """Gauss rules of the used columns, each with as many nodes as its frequencies need."""
     waves = expansion.features.activation in TRIGONOMETRIC
     largest = largest_frequencies(expansion.features)
     rules: list[Rule] = [(centre[k : k + 1], np.ones(1)) for k in range(X.shape[1])]
@@ -70,7 +70,7 @@ def gauss_marginals(
             rules[k] = rule
 
     run_blocks(work, blocks(len(order), _COLUMN_BLOCK))
-    return InputLaw(
+    return InputDistribution(
         "independent", tuple(rule[0] for rule in rules), tuple(rule[1] for rule in rules)
     )
 
@@ -81,7 +81,7 @@ def strongest_partners(
     units: InputUnits,
     used: NDArray[np.intp],
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """For each of the inputs in use the other one that it correlates with most."""
+    """For each used input, the used input that it correlates with most."""
     partner = np.full(X.shape[1], -1, dtype=np.intp)
     correlation = np.zeros(X.shape[1])
     if len(used) < 2:
@@ -90,7 +90,7 @@ def strongest_partners(
     for part in blocks(len(used), _INPUT_BLOCK):
         C = np.zeros((part.stop - part.start, len(used)))
         for rows in blocks(len(X), _ROW_BLOCK):
-            # Not the difference first, which may overflow.
+            # Divide first: the difference may overflow.
             Z = X[rows][:, used] / spread - units.centre[used] / spread
             C += (Z[:, part].T * share[rows]) @ Z
         C[np.arange(len(C)), np.arange(part.start, part.stop)] = 0.0
@@ -101,7 +101,7 @@ def strongest_partners(
 
 
 def weighted_quantiles(X: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Smallest values that at least this share of the rows do not exceed, a column at a time."""
+    """Quantiles of each column: the smallest values not exceeded by at least this share of rows."""
     levels = np.linspace(0, 1, N_QUANTILES)
     out = np.empty((N_QUANTILES, X.shape[1]))
     ranks = np.maximum(np.ceil(levels * len(X)).astype(int) - 1, 0)

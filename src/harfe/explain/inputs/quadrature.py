@@ -1,9 +1,9 @@
-"""Few nodes and weights that stand for the law of one input: Σ_n w_n g(x_n) = E g(X).
+"""A few nodes and weights that represent one input: Σ_n w_n g(x_n) = E g(X).
 
 A Gauss rule of n nodes is exact for polynomials of degree 2n - 1, and e^{iωx} on an interval of
 half-width h is a polynomial of degree a little above |ω|h to all digits (its Chebyshev coefficients
-are Bessel functions J_k(ωh), which vanish fast beyond k = ωh). So a column of any number of rows
-shrinks to a few dozen numbers without a difference that a sum of sines could see.
+are Bessel functions J_k(ωh), which decay fast beyond k = ωh). A column with any number of rows
+therefore shrinks to a few dozen numbers without changing the mean of any sum of sines.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scipy.linalg import eigh_tridiagonal
 
 Rule = tuple[NDArray[np.float64], NDArray[np.float64]]
 
-# Reach of a normal law in deviations: what lies beyond has probability 2e-17.
+# Reach of a normal distribution in deviations; the probability beyond it is 2e-17.
 _NORMAL_REACH = 8.5
 
 # Beyond this |ω|h in radians a rule is not worth its nodes; also keeps counts finite.
@@ -36,12 +36,12 @@ def nodes_needed(argument: float) -> int:
 
 
 def gauss_of_points(points: NDArray[np.float64], weights: NDArray[np.float64], n: int) -> Rule:
-    """Gauss rule of a law that sits on distinct points; the points themselves if n is as many.
+    """Gauss rule of a discrete distribution; the points themselves if n is at least their number.
 
     Parameters
     ----------
     points : array of distinct numbers
-    weights : array of positive numbers of sum 1
+    weights : array of positive numbers that sum to 1
     n : int
         Number of nodes.
     """
@@ -53,14 +53,14 @@ def gauss_of_points(points: NDArray[np.float64], weights: NDArray[np.float64], n
 def gauss_of_columns(
     X: NDArray[np.float64], weights: NDArray[np.float64], counts: Sequence[int]
 ) -> list[Rule]:
-    """Gauss rules of the columns of a table; a few columns take little longer than one.
+    """Gauss rules of the columns of a table; several columns take little longer than one.
 
     Parameters
     ----------
     X : array of shape (rows, columns)
         Values may repeat.
     weights : array of shape (rows,)
-        Of the rows, positive, of sum 1.
+        Of the rows: positive, with sum 1.
     counts : sequence of int
         Nodes for each column, fewer than it has distinct values.
     """
@@ -80,16 +80,16 @@ def gauss_of_columns(
 
 
 def gauss_of_interval(lower: float, upper: float, n: int) -> Rule:
-    """Gauss rule of the uniform law on an interval (Gauss-Legendre)."""
+    """Gauss rule of the uniform distribution on an interval (Gauss-Legendre)."""
     nodes, weights = np.polynomial.legendre.leggauss(n)
     return (lower / 2 + upper / 2) + (upper / 2 - lower / 2) * nodes, weights / 2
 
 
 def normal_rule(mean: float, deviation: float, largest_frequency: float) -> Rule:
-    """Equally spaced nodes of a normal law, for e^{iωx} of any |ω| up to the largest.
+    """Equally spaced nodes of a normal distribution, for e^{iωx} up to the largest |ω|.
 
     By Poisson's formula the trapezoidal rule with spacing h errs by e^{-(2π/h - |ω|)²/2} in units
-    of the deviation: fewer nodes than Gauss-Hermite takes, whose number grows with ω².
+    of the deviation. Gauss-Hermite would need more nodes: their number grows with ω².
     """
     argument = min(abs(largest_frequency) * deviation, _LARGEST_ARGUMENT)
     spacing = 2 * math.pi / (argument + _NORMAL_REACH)
@@ -101,15 +101,15 @@ def normal_rule(mean: float, deviation: float, largest_frequency: float) -> Rule
 
 @njit(nogil=True, error_model="numpy", cache=True)
 def _jacobi(points, weights, diagonals, squares):  # type: ignore[no-untyped-def]
-    """Recurrence coefficients of the polynomials that are orthogonal under a discrete law.
+    """Recurrence coefficients of the polynomials that are orthogonal on weighted points.
 
     Gragg and Harwood's RKPW: points enter one at a time, each chased down the tridiagonal matrix
     by rotations. As accurate as a Lanczos iteration with full reorthogonalisation, for rows · n
     operations instead of rows · n². (W. Gautschi, Orthogonal Polynomials, 2004, section 2.2.3.2,
     routine lanczos.m; only the leading n rows of the matrix are kept, which the others never
-    touch.) One column of every array is one law; the innermost loop runs over them, because one
-    law alone would wait for its divisions. `squares` are the squares beside the diagonal; the
-    first is the total weight.
+    touch.) Each column of the arrays is one distribution; the innermost loop runs over them,
+    because a single one would wait for its divisions. `squares` are the squares beside the
+    diagonal; the first is the total weight.
     """
     rows, columns = points.shape
     gamma, sigma = np.empty(columns), np.empty(columns)

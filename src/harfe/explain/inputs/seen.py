@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.explain.inputs.summary import KeptInputs
+from harfe.explain.inputs.summary import InputSummary
 from harfe.model.expansion import Expansion
 
 # Bins of the density below a curve.
@@ -40,17 +40,17 @@ class SeenInput:
     shares: NDArray[np.float64] | None = None
 
     @classmethod
-    def of(cls, expansion: Expansion, kept: KeptInputs, k: int) -> SeenInput:
+    def of(cls, expansion: Expansion, kept: InputSummary, k: int) -> SeenInput:
         """Look at what a fit kept of input k."""
         seen = np.concatenate([kept.quantiles[:, k], [kept.lower[k], kept.upper[k]]])
         if expansion.bounds is not None:
             seen = np.clip(seen, expansion.bounds.lower[k], expansion.bounds.upper[k])
         quantiles, (lower, upper) = seen[:-2], seen[-2:]
-        nodes = kept.law.nodes[k]
+        nodes = kept.distribution.nodes[k]
         name = expansion.columns[k]
         # A rule with a node at every quantile is the distribution itself, not a quadrature of it.
         if len(nodes) > 1 and np.isin(quantiles, nodes).all():
-            return cls(name, lower, upper, quantiles, nodes, kept.law.weights[k])
+            return cls(name, lower, upper, quantiles, nodes, kept.distribution.weights[k])
         return cls(name, lower, upper, quantiles)
 
     def values_if_at_most(self, number: int) -> NDArray[np.float64] | None:

@@ -1,7 +1,7 @@
-"""What a fit keeps of its rows so that explanations need no data: means, ranges, few nodes.
+"""Summary of the rows of a fit, so that explanations need no data: nodes, ranges, means.
 
-Never the rows themselves: quadratures of the marginals, quantiles, and means over the rows of waves
-that occur in the fitted function.
+It never holds the rows themselves, only quadratures of the marginals, quantiles, and means over the
+rows of the waves in the fitted function.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harfe._core.threads import blocks, run_blocks
-from harfe.explain.inputs.distribution import TRIGONOMETRIC, InputLaw, largest_frequencies
+from harfe.explain.inputs.distribution import TRIGONOMETRIC, InputDistribution, largest_frequencies
 from harfe.explain.inputs.marginals import gauss_marginals, strongest_partners, weighted_quantiles
 from harfe.features.pool import FeaturePool, Rows
 from harfe.features.units import measure_units
 from harfe.model.expansion import Expansion
 
-# Means of waves kept at most, 16 bytes each: features times subsets of their variables.
+# Most means of waves kept, 16 bytes each: features times subsets of their variables.
 _MOST_MEANS = 2**17
 
 _ROW_BLOCK = 2048
@@ -28,40 +28,41 @@ _GRADIENT_ROWS = 256
 
 
 @dataclass(frozen=True)
-class KeptInputs:
-    """What explanations need to know of the rows of a fit.
+class InputSummary:
+    """Summary of the rows of a fit that explanations use instead of the rows.
 
     Attributes
     ----------
-    law : InputLaw
-        Independent inputs with the marginals of the (clipped) rows, by Gauss rules: exact to 1e-12
-        for the frequencies in use, see `law_error`. Unused inputs have a single node.
+    distribution : InputDistribution
+        Independent inputs with the marginals of the (clipped) rows, as Gauss rules: exact to 1e-12
+        for the frequencies in use, see `distribution_error`. Unused inputs have a single node.
     lower, upper : arrays of shape (inputs,)
-        Range seen, before clipping.
+        Observed range, before clipping.
     quantiles : array of shape (33, inputs)
         At the levels 0, 1/32, ..., 1, before clipping; by weight.
     mean, deviation : arrays of shape (inputs,)
         Of the clipped inputs, by weight.
     partner : int array of shape (inputs,)
-        The input in use that each input in use correlates with most; -1 where there is none.
+        For each used input the used input that it correlates with most; -1 if there is none.
     correlation : array of shape (inputs,)
-        Their correlation, from -1 to 1.
+        Correlation with the partner, from -1 to 1.
     joint : complex array of shape (features, 2**order), or None
         Mean over the rows of e^{i Σ_{k in v} w_jk x_k} for every subset v of the variables of
-        feature j; bit p of the column says whether v holds the variable ``indices[j, p]``. None
-        for activations that are no waves, and if it would hold more than 2**17 numbers.
+        feature j; bit p of the column number says whether ``indices[j, p]`` is in v. None for
+        activations that are not waves, and if it would hold more than 2**17 numbers.
     mean_prediction, variance_joint : arrays of shape (targets,)
         Mean and variance of the fitted function over the rows.
     mean_square_gradient : array of shape (targets, inputs)
         Mean over the rows of |∂f/∂x_k|².
     total_weight : float
         Sum of the weights of the rows.
-    law_error : float or None
-        Largest error of the characteristic functions of `law` at twice the largest frequency of
-        each input, which is as far as variances go. None for activations that are no waves.
+    distribution_error : float or None
+        Largest error of the characteristic functions of `distribution` at twice the largest
+        frequency of each input, the highest that variances need. None for activations that are
+        not waves.
     """
 
-    law: InputLaw
+    distribution: InputDistribution
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
     quantiles: NDArray[np.float64]
@@ -74,7 +75,7 @@ class KeptInputs:
     variance_joint: NDArray[np.float64]
     mean_square_gradient: NDArray[np.float64]
     total_weight: float
-    law_error: float | None
+    distribution_error: float | None
 
     @classmethod
     def of(
@@ -84,8 +85,8 @@ class KeptInputs:
         weights: NDArray[np.float64] | None = None,
         *,
         for_good: bool = True,
-    ) -> KeptInputs:
-        """Look at rows once, in blocks.
+    ) -> InputSummary:
+        """Summarise rows in one pass over blocks.
 
         Parameters
         ----------
@@ -95,15 +96,16 @@ class KeptInputs:
         weights : array of shape (rows,), optional
             How often each row counts, positive.
         for_good : bool, default=True
-            Whether this is stored with a model: then at most half as many nodes as an input has
-            values, unless it is a factor of few levels. False takes as many as exactness needs.
+            Whether the summary is stored with a model: an input then gets at most half as many
+            nodes as it has values, unless it is a factor with few levels. False takes as many nodes
+            as exactness needs.
         """
         X = np.asarray(X, dtype=float)
         weights = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=float)
         clipped = X if expansion.bounds is None else expansion.bounds.clip(X)
         share = weights / weights.sum()
         units = measure_units(clipped, weights, "standard")
-        law = gauss_marginals(expansion, clipped, share, units.centre, for_good)
+        distribution = gauss_marginals(expansion, clipped, share, units.centre, for_good)
         prediction = expansion.predict(X)
         with np.errstate(over="ignore", invalid="ignore"):  # squares of 1e200 are infinite
             mean = share @ prediction
@@ -114,7 +116,7 @@ class KeptInputs:
         partner, correlation = strongest_partners(clipped, share, units, used)
         waves = expansion.features.activation in TRIGONOMETRIC
         return cls(
-            law=law,
+            distribution=distribution,
             lower=X.min(axis=0),
             upper=X.max(axis=0),
             quantiles=weighted_quantiles(X, weights),
@@ -127,22 +129,26 @@ class KeptInputs:
             variance_joint=variance,
             mean_square_gradient=gradient,
             total_weight=float(weights.sum()),
-            law_error=_law_error(expansion.features, law, clipped, share) if waves else None,
+            distribution_error=(
+                _distribution_error(expansion.features, distribution, clipped, share)
+                if waves
+                else None
+            ),
         )
 
-    def input_law(self, kind: str, expansion: Expansion) -> InputLaw:
-        """Give the law of this name, one of `LAWS`: marginals, uniform on the range, or normal."""
-        if kind == "independent":
-            return self.law
+    def named_distribution(self, name: str, expansion: Expansion) -> InputDistribution:
+        """Return the distribution with this name, one of `DISTRIBUTIONS`."""
+        if name == "independent":
+            return self.distribution
         features = expansion.features
         waves = features.activation in TRIGONOMETRIC
         largest = largest_frequencies(features) if waves else None
-        if kind == "normal":
-            return InputLaw.normal(self.mean, self.deviation, largest)
+        if name == "normal":
+            return InputDistribution.normal(self.mean, self.deviation, largest)
         lower, upper = self.lower, self.upper
         if expansion.bounds is not None:
             lower, upper = expansion.bounds.clip(np.stack([lower, upper]))
-        return InputLaw.uniform(lower, upper, largest)
+        return InputDistribution.uniform(lower, upper, largest)
 
 
 def mean_square_gradient(
@@ -176,7 +182,7 @@ def subset_means(
 def _row_means(
     pools: list[FeaturePool], X: NDArray[np.float64], share: NDArray[np.float64]
 ) -> list[NDArray[np.complex128]]:
-    """Mean of exp features over rows; each pool is the work of one thread, in blocks of rows."""
+    """Mean of exp features over rows, in blocks of rows; one thread per pool."""
     means = [np.zeros(len(pool), dtype=complex) for pool in pools]
     for rows in blocks(len(X), _ROW_BLOCK):
         inputs = Rows.of(X[rows])
@@ -195,7 +201,7 @@ def _joint(
     features: FeaturePool, X: NDArray[np.float64], share: NDArray[np.float64]
 ) -> NDArray[np.complex128] | None:
     order = features.indices.shape[1]
-    # By logarithms: 2**order of an order of thousands is no number to multiply with.
+    # By logarithms: for an order in the thousands 2**order overflows.
     if np.log2(max(len(features), 1)) + order > np.log2(_MOST_MEANS):
         return None
     joint = np.ones((len(features), 2**order), dtype=complex)
@@ -203,9 +209,9 @@ def _joint(
     return joint
 
 
-def _law_error(
+def _distribution_error(
     features: FeaturePool,
-    law: InputLaw,
+    distribution: InputDistribution,
     X: NDArray[np.float64],
     share: NDArray[np.float64],
 ) -> float:
@@ -219,5 +225,5 @@ def _law_error(
         "exp",
     )
     (exact,) = _row_means([pool], X, share)
-    found = [law.characteristic(k, frequencies[k]) for k in used.tolist()]
+    found = [distribution.characteristic(k, frequencies[k]) for k in used.tolist()]
     return float(np.abs(np.array(found) - exact).max(initial=0.0))

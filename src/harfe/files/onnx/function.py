@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.explain.inputs.summary import KeptInputs
+from harfe.explain.inputs.summary import InputSummary
 from harfe.model.expansion import Expansion
 
 # Share of a prediction that rounding may take before someone should know.
@@ -85,7 +85,7 @@ class StatedFunction:
         return self.intercept + self.constants.sum(axis=1)
 
     @classmethod
-    def of(cls, expansion: Expansion, kept: KeptInputs, dtype: np.dtype[Any]) -> StatedFunction:
+    def of(cls, expansion: Expansion, kept: InputSummary, dtype: np.dtype[Any]) -> StatedFunction:
         """State a function for numbers of a type; centres are such numbers."""
         pool = expansion.features
         present = pool.indices >= 0
@@ -144,7 +144,7 @@ def _with_sums(
 
 
 def warn_of_cancelling(
-    function: StatedFunction, expansion: Expansion, kept: KeptInputs, dtype: np.dtype[Any]
+    function: StatedFunction, expansion: Expansion, kept: InputSummary, dtype: np.dtype[Any]
 ) -> None:
     """Warn if terms cancel so far that rounding in this type shows."""
     features = expansion.evaluate_features(kept.quantiles).T

@@ -157,7 +157,7 @@ def _clipped(model: Any, rows: ReportRows) -> list[Caution]:
 
 def _unsure(model: Any, rows: ReportRows, target: int) -> list[Caution]:
     """Components that the posterior of the coefficients says little about."""
-    parts = anova(model.expansion_, model.inputs_.law, target)
+    parts = anova(model.expansion_, model.inputs_.distribution, target)
     posterior = ComponentPosterior.of(model, parts)
     if posterior is None:
         return []

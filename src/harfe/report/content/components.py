@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from harfe._core.table import Table, jsonable
 from harfe.explain.anova import Anova, anova
 from harfe.explain.inputs.seen import SeenInput
-from harfe.explain.inputs.summary import KeptInputs
+from harfe.explain.inputs.summary import InputSummary
 from harfe.model.terms import IndexSet, name_of
 from harfe.report.content.errors import rounded
 from harfe.report.content.posterior import ComponentPosterior
@@ -32,15 +32,12 @@ def explanation(model: Any, target: int) -> dict[str, Any]:
         # The page says itself what the warning says.
         warnings.simplefilter("ignore", UserWarning)
         found = model.explain(target=target)
-    importances = np.asarray(model.feature_importances_, dtype=float)
     variables = [
-        {**sobol, **usage, "importance": float(share)}
-        for sobol, usage, share in zip(
-            _rows(found.sobol), _rows(found.variables), importances, strict=True
-        )
+        {**sobol, **usage}
+        for sobol, usage in zip(_rows(found.sobol), _rows(found.variables), strict=True)
     ]
     return {
-        "law": found.law,
+        "inputs": found.inputs,
         "mean": jsonable(found.mean),
         "variance": jsonable(found.variance),
         "variance_ratio": jsonable(found.variance_ratio),
@@ -60,7 +57,7 @@ def _rows(table: Table) -> list[dict[str, Any]]:
 def drawn_components(model: Any, rows: ReportRows, target: int) -> dict[str, Any]:
     """Values of the strongest components on grids: curves of one input, maps of two."""
     expansion, kept = model.expansion_, model.inputs_
-    parts = anova(expansion, kept.law, target)
+    parts = anova(expansion, kept.distribution, target)
     order = [i for i in np.argsort(-parts.shares, kind="stable") if parts.shares[i] > 0]
     posterior = ComponentPosterior.of(model, parts)
     strong = [int(i) for i in order if parts.shares[i] >= _SMALLEST_SHARE]
@@ -80,7 +77,7 @@ def drawn_components(model: Any, rows: ReportRows, target: int) -> dict[str, Any
 
 
 def _curve(
-    parts: Anova, kept: KeptInputs, posterior: ComponentPosterior | None, i: int
+    parts: Anova, kept: InputSummary, posterior: ComponentPosterior | None, i: int
 ) -> dict[str, Any]:
     (k,) = parts.sets[i]
     seen = SeenInput.of(parts.expansion, kept, k)
@@ -98,7 +95,7 @@ def _curve(
     }
 
 
-def _map(parts: Anova, kept: KeptInputs, i: int, X: NDArray[np.float64]) -> dict[str, Any]:
+def _map(parts: Anova, kept: InputSummary, i: int, X: NDArray[np.float64]) -> dict[str, Any]:
     u: IndexSet = parts.sets[i]
     inputs = [SeenInput.of(parts.expansion, kept, k) for k in u]
     x, y = (np.linspace(seen.lower, seen.upper, _MAP_POINTS) for seen in inputs)

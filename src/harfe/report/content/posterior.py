@@ -58,7 +58,7 @@ class ComponentPosterior:
         chi = np.ones(features.indices.shape, dtype=complex)
         for k in np.unique(features.indices[present]).tolist():
             at = np.nonzero(present & (features.indices == k))
-            chi[at] = parts.law.characteristic(k, features.values[at])
+            chi[at] = parts.distribution.characteristic(k, features.values[at])
         noise = float(model.uncertainty_.noise[parts.target]) / posterior.total_weight
         return cls(parts, chi, present, posterior.factor, posterior.scale, noise)
 

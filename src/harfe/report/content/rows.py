@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harfe._core.validation import check_inputs, check_targets, check_weights
-from harfe.explain.inputs.summary import KeptInputs
+from harfe.explain.inputs.summary import InputSummary
 
 # Rows that are looked at where a sample tells as much: means of terms, paths, clouds of points.
 _SAMPLE = 20_000
@@ -86,7 +86,7 @@ class ReportRows:
             digest.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
         return digest.hexdigest()[:16]
 
-    def are_those_of(self, kept: KeptInputs, target: int) -> bool:
+    def are_those_of(self, kept: InputSummary, target: int) -> bool:
         """Whether these can be the rows that a fit has seen: same weight, ranges and mean."""
         unit = float(np.sqrt(kept.variance_joint[target])) or 1.0
         mean = float(self.share @ self.prediction)

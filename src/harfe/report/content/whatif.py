@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from harfe._core.threads import blocks
 from harfe.explain.anova import anova
-from harfe.explain.inputs.distribution import TRIGONOMETRIC, InputLaw
+from harfe.explain.inputs.distribution import TRIGONOMETRIC, InputDistribution
 from harfe.model.expansion import Expansion
 from harfe.model.terms import group_features, term_values
 from harfe.report.content.errors import rounded
@@ -84,7 +84,7 @@ def _adds(model: Any, rows: ReportRows, target: int, place: dict[int, int]) -> d
     pool = expansion.features
     widest = int(pool.present.sum(axis=1).max(initial=0))
     if pool.activation in TRIGONOMETRIC and widest <= _MOST_VARIABLES:
-        return _components(expansion, model.inputs_.law, target, place)
+        return _components(expansion, model.inputs_.distribution, target, place)
     means, deviations = _term_moments(expansion, rows.sample(), target)
     terms = group_features(expansion)
     return {
@@ -98,9 +98,9 @@ def _adds(model: Any, rows: ReportRows, target: int, place: dict[int, int]) -> d
 
 
 def _components(
-    expansion: Expansion, law: InputLaw, target: int, place: dict[int, int]
+    expansion: Expansion, distribution: InputDistribution, target: int, place: dict[int, int]
 ) -> dict[str, Any]:
-    parts = anova(expansion, law, target)
+    parts = anova(expansion, distribution, target)
     number = {u: i for i, u in enumerate(parts.sets)}
     features = expansion.features
     means, owners = [], []
@@ -109,7 +109,7 @@ def _components(
     ):
         variables = indices[present].tolist()
         chi = [
-            complex(law.characteristic(k, [w])[0])
+            complex(distribution.characteristic(k, [w])[0])
             for k, w in zip(variables, values[present], strict=True)
         ]
         means.append([rounded(np.array([c.real, c.imag]), _MEAN_DIGITS) for c in chi])
