@@ -1,4 +1,4 @@
-"""The homes of a problem: where its features are kept, and which home by how much memory."""
+"""The homes of a problem: where its features are kept, and which home fits into memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harfe.solvers.problem import ROW_BLOCK, Problem
 
 COLUMN_SCALES = ("rms", "none")
 
-# Features that one call writes, measures and standardises: fewer, and threads wait for Python.
+# Features that one call writes, measures and standardises; with fewer, threads wait for Python.
 _FILL_BLOCK = 512
 
 
@@ -84,7 +84,7 @@ class StoredProblem(Problem):
 
 
 class RecomputedProblem(Problem):
-    """The home that never holds A: every pass computes its features again, tile by tile."""
+    """The home that never holds A: every pass recomputes its features, tile by tile."""
 
     def __init__(
         self,
@@ -153,19 +153,19 @@ def make_problem(
     fit_intercept: bool = True,
     column_scale: str = "rms",
 ) -> Problem:
-    """Choose the home by memory, before any is taken.
+    """Choose the home by memory, before any is allocated.
 
     A is stored if rows × N numbers and the working space of the solves fit into `memory_budget`
-    bytes; otherwise every pass computes it again in tiles, which takes longer (how much:
+    bytes; otherwise every pass recomputes it in tiles, which takes longer (how much:
     ``benchmarks/speed.py``). If not even the tiles and the restricted systems fit, MemoryError
-    says what to change. `largest_support` is the size of the largest system that will be solved,
-    which is s or, for a graded start, more; `working_numbers` are what that start holds beside.
+    says what to change. `largest_support` is the size of the largest system that will be solved:
+    s, or more with a graded start; `working_numbers` is how many numbers that start holds besides.
     """
     itemsize = pool.result_type(np.float64).itemsize
     m, N, s = len(y), len(pool), largest_support
     side = min(s, m)
-    # Gram matrix, its factor and one copy; the features of a support, on all rows if these are few;
-    # the inputs once transposed; residual and targets; gradient and moments.
+    # Gram matrix, its factor and one copy; the features of a support, on all rows if there are few;
+    # the inputs, transposed; residual and targets; gradient and moments.
     solve = 3 * side**2 + 2 * s * min(m, max(s, ROW_BLOCK)) + working_numbers
     vectors = m * (X.shape[1] + 4 * y.shape[1]) + N * (4 * y.shape[1] + 4)
     tiles = n_threads() * RecomputedProblem.feature_block * min(m, ROW_BLOCK)
@@ -181,7 +181,7 @@ def make_problem(
             f"The fit needs {_bytes(recomputed)} even without storing the features (rows={m}, "
             f"n_components={N}, systems of {s} features), but memory_budget is "
             f"{_bytes(memory_budget)}; "
-            "lower n_nonzero_coefs or n_components, use fewer rows, take init='zero', or raise "
+            "lower n_nonzero_coefs or n_components, use fewer rows, pass init='zero', or raise "
             "memory_budget"
         )
     return home(pool, X, y, weights, fit_intercept=fit_intercept, column_scale=column_scale)

@@ -1,12 +1,13 @@
-"""From all features down to a few: ridge, drop the smallest coefficients, ridge again.
+"""From all features down to a few: solve ridge, drop the smallest coefficients, solve again.
 
     minimise over c   (1/M) Σ_k w_k |y_k - (A c)_k|² + α‖c‖²   such that ‖c‖₀ <= s, for many s
 
-Algorithm 1 builds a support from the features that correlate best with y, one look at a time; a
-pruned path starts from the ridge solution on all of them, which knows how they share the work, and
-ends lower in most problems (``benchmarks/objective.py``). Every solve is on the smaller side: of
-the size of the rows while features are more, of the features from then on, where the Gram matrix is
-computed once and only cut afterwards. So the whole path costs a few ridge solves.
+Algorithm 1 builds a support from the features that correlate best with the residual, round by
+round; a pruned path starts from the ridge solution on all features, which accounts for how they
+overlap, and ends lower in most problems (``benchmarks/objective.py``). Every solve is on the
+smaller side: of the size of the rows while there are more features, and of the features after that,
+where the Gram matrix is computed once and then only cut. So the whole path costs a few ridge
+solves.
 """
 
 from __future__ import annotations
@@ -26,29 +27,29 @@ from harfe.solvers.ridge import RestrictedRidge, smallest_safe_shift, solve_shif
 from harfe.solvers.solution import SparseSolution
 from harfe.solvers.threshold import largest_rows
 
-# Ridge weight with which all features are ranked down to the core. Measured: whatever the α of the
-# fit, cores found with a tenth predict better than cores found with a small α, which chase noise
+# Ridge weight with which features are ranked until the core is reached. Measured: whatever the α of
+# the fit, cores found with 0.1 predict better than cores found with a small α, which chase noise
 # (docs/decisions/0017). It also makes the core the same for every α.
 _RANKING_ALPHA = 0.1
 
-# Features of the core, from which on every α prunes by its own solutions.
+# Number of features in the core; from there on every α prunes by its own solutions.
 _CORE = 600
 _SMALLEST_CORE = 50
 
-# Share of the features that stays: above the core, where each level costs as much as its features,
-# and within it, where levels are cheap.
+# Share of the features kept: above the core, where the cost of a level grows with its features, and
+# within it, where levels are cheap.
 _KEEP_ABOVE_CORE = 0.5
 _KEEP = 0.75
 
-# No system larger than this is solved: beyond, in rows and in features, features are screened by
-# their correlation with the residual first.
+# No larger system is solved: if there are more rows and more features than this, features are first
+# screened by their correlation with the residual.
 LARGEST_SIDE = 3000
 _SCREENING_ROUNDS = 4
 
-# A shift that is safe beyond the rounding of the bound itself.
+# Factor that keeps a shift safe despite the rounding of the bound itself.
 _JUST_SAFE = 1.01
 
-# Ridge weights that one thread sweeps together.
+# Number of ridge weights that one thread sweeps together.
 _ALPHA_BLOCK = 7
 
 
@@ -171,7 +172,7 @@ def largest_system(n_rows: int, n_features: int, s: int) -> int:
 
 
 def working_numbers(n_rows: int, n_features: int, s: int) -> int:
-    """Numbers that a path holds at most, beside its systems: blocks of all features; a sweep."""
+    """Most numbers that a path holds besides its systems: blocks of all features; a sweep."""
     blocks_of_features = 4 * min(n_features, ROW_BLOCK) * n_rows
     core = max(min(_CORE, n_features), s)
     return blocks_of_features + 2 * n_threads() * _ALPHA_BLOCK * core**2
@@ -207,7 +208,7 @@ class Reduced:
     problem : Problem
     support : int array of shape (s,), sorted
     matrix, right : arrays
-        A_S*A_S/M with A_S*y/M, or, where rows are fewer, A_S A_S*/M with y.
+        A_S*A_S/M with A_S*y/M, or A_S A_S*/M with y if there are fewer rows.
     """
 
     problem: Problem
@@ -224,7 +225,7 @@ class Reduced:
         return cls(problem, S, matrix, right, by_rows)
 
     def solve(self, alpha: float) -> NDArray[Any]:
-        """Ridge solution on the support, shape (s, targets); α at least what rounding allows."""
+        """Ridge solution on the support, shape (s, targets); α is raised where rounding asks."""
         shift = max(alpha, _JUST_SAFE * float(smallest_safe_shift(self.matrix)))
         v = solve_shifted(self.matrix, shift, self.right)
         assert v is not None
@@ -240,7 +241,7 @@ class Reduced:
         )
 
     def step_to_core(self, largest: int) -> Reduced:
-        """Drop features of small coefficients; itself once it is no larger than the core."""
+        """Drop features with small coefficients; return itself once no larger than the core."""
         # By weight, not by rows: a row of weight 2 is the row twice.
         core = max(min(_CORE, int(self.problem.shape[0])), _SMALLEST_CORE, largest)
         size = len(self.support)
@@ -252,7 +253,7 @@ class Reduced:
     def prune(
         self, alpha: float, sizes: Sequence[int]
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[Any]]]:
-        """Support and ridge solution of falling size; all of `sizes` up to the own are visited."""
+        """Yield supports of decreasing size, with ridge solutions; all `sizes` are visited."""
         reduced = self
         wanted = sorted({min(s, len(self.support)) for s in sizes}, reverse=True)
         while True:
@@ -270,7 +271,7 @@ def prune_for_all(core: Reduced, alphas: Sequence[float], sizes: Sequence[int]) 
     """Coefficients on the core for every α and size: `Reduced.prune` for each α, in one sweep.
 
     Returns an array of shape (sizes, alphas, core, targets). Hundreds of small systems are solved
-    in a few calls, which is what makes cross-validation over all of them cheap.
+    in a few calls, which makes cross-validation over all of them cheap.
     """
     problem, S = core.problem, core.support
     gram, moment = problem.normal(S) if core.by_rows else (core.matrix, core.right)
@@ -296,7 +297,7 @@ def prune_for_all(core: Reduced, alphas: Sequence[float], sizes: Sequence[int]) 
             if not wanted:
                 return
             kept = max(wanted[0], int(_KEEP * size))
-            # Stable: of equal coefficients the lower index stays, as in `largest_rows`.
+            # Stable: among equal coefficients the lower index stays, as in `largest_rows`.
             order = np.argsort(-np.sum(np.abs(c) ** 2, axis=2), axis=1, kind="stable")
             places = np.sort(np.take_along_axis(places, order[:, :kept], axis=1), axis=1)
 
@@ -305,10 +306,10 @@ def prune_for_all(core: Reduced, alphas: Sequence[float], sizes: Sequence[int]) 
 
 
 def _screened(problem: Problem, largest: int) -> Reduced:
-    """All usable features, or where no side is small enough to solve, those found by correlation.
+    """All usable features, or those found by correlation if both sides are too large to solve.
 
-    In rounds, the features that correlate best with the residual of a ridge solution on those
-    found before.
+    Each round adds the features that correlate best with the residual of the ridge solution on
+    those found before.
     """
     S = np.flatnonzero(problem.usable)
     limit = max(LARGEST_SIDE, largest)

@@ -3,26 +3,26 @@
     minimise over c with at most s non-zeros   (1/M) Σ_k w_k |y_k - ȳ - (A c)_k|² + α‖c‖²,
 
 M = Σ w, A = (φ - ā)/σ: raw features φ, centred with the row weights (ā = 0 without an intercept)
-and scaled to unit root-mean-square (σ = 1 for the paper's literal columns). Divided by M, nothing
-depends on the number of rows; α is the "mλ" of the paper's table of real data.
+and scaled to unit root-mean-square (σ = 1 for the paper's literal columns). Because of the division
+by M, nothing depends on the number of rows; α is the "mλ" of the paper's table of real data.
 
-What the pursuit may ask (the contract of every home):
+What the pursuit may ask for (the contract of every home):
 
 - ``shape`` -> (M, N, targets); ``usable`` -> which features are not constant; ``power`` ->
   Σ w|y - ȳ|²/M of each target;
 - ``gradient(S, c)`` -> A*W(y - ȳ - A c)/M over all N features, and the residual sum of squares
-  over M, a target each, at the point c supported on S: the expensive verb, one pass over the
+  over M for each target, at the point c supported on S: the expensive call, one pass over the
   features; ``rss(S, c)`` -> the second part alone;
 - ``normal(S, known)`` -> (A_S*WA_S/M, A_S*Wy/M); rows of a Gram matrix known for an earlier support
-  are taken over where S has the same feature at the same place;
-- ``n_rows``, and where these are fewer than the support ``kernel(S)`` -> (A_S A_S*/M, y), of the
-  size of the rows, with ``pull_back(S, v)`` -> A_S*v/M, if the home ``offers_kernel``; rows come
-  multiplied by √w;
-- ``system(S)`` -> least squares on S with as few rows as do, for the rare support that is singular;
+  are reused where S has the same feature at the same place;
+- ``n_rows``, and if there are fewer rows than features in the support and the home
+  ``offers_kernel``, ``kernel(S)`` -> (A_S A_S*/M, y), one row per data row, with
+  ``pull_back(S, v)`` -> A_S*v/M; rows are multiplied by √w;
+- ``system(S)`` -> least squares on S with as few rows as possible, for the rare singular support;
 - ``dtype``, and ``to_raw``, ``from_raw`` between c and coefficients of the raw features;
-  ``targets.unit`` -> what one unit of a target is in units of y.
+  ``targets.unit`` -> what one unit of a target is in units of y; ``y_is_vector``.
 
-No matrix of N columns crosses this line, so that another home costs one class and no new loop.
+No matrix with N columns crosses this line, so that another home costs one class and no new loop.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from harfe._core.threads import blocks, run_blocks
 # A feature whose deviation is below this share of its root-mean-square counts as constant.
 _CONSTANT = 1e-6
 
-# The mean of equal numbers is off by a rounding: below this share a deviation is none.
+# The mean of equal numbers has a rounding error: a deviation below this share counts as zero.
 _CONSTANT_TARGET = 1e-14
 
-# Units of work, measured: a tile that is computed should stay in the cache, one that lies in memory
-# be worth a call of BLAS. Never a function of the number of threads, or the bits would be.
+# Units of work, measured: a tile that is computed should stay in the cache, and one that is stored
+# should be worth a BLAS call. Never a function of the number of threads, or the bits would be.
 ROW_BLOCK = 1024
 SUPPORT_BLOCK = 128
 
@@ -53,7 +53,7 @@ _PLAIN_UNITS = (1e-100, 1e100)
 
 
 def _dot(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    """Product a @ b; a real `a` is never copied to complex for the sake of a complex `b`."""
+    """Product a @ b; a real `a` is never converted to complex because `b` is."""
     if np.iscomplexobj(b) and not np.iscomplexobj(a):
         b = np.ascontiguousarray(b)
         return (a @ b.view(b.real.dtype)).view(b.dtype)
@@ -61,16 +61,16 @@ def _dot(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
 
 
 def _mirror(lower: NDArray[Any]) -> None:
-    """Fill the upper triangle of a Hermitian matrix whose lower one is known."""
+    """Fill the upper triangle of a Hermitian matrix from the lower one."""
     for part in blocks(len(lower), SUPPORT_BLOCK):
         lower[: part.start, part] = lower[part, : part.start].conj().T
 
 
 @dataclass(frozen=True)
 class Targets:
-    """Centred targets in comparable units, times √w, and the way back.
+    """Centred targets in comparable units, times √w, and what undoes that.
 
-    Several targets are divided by their own deviation, so that each counts alike in the choice of
+    Several targets are each divided by their deviation, so that all count equally in the choice of
     the shared support.
     """
 
@@ -96,7 +96,7 @@ class Targets:
 
 
 class Problem(ABC):
-    """Everything of a home but where its features come from: `_tile` supplies those."""
+    """Everything in a home except where its features come from: `_tile` supplies those."""
 
     offers_kernel = True
     feature_block = 128
@@ -179,12 +179,12 @@ class Problem(ABC):
         """A_S*WA_S/M and A_S*Wy/M for S in any order.
 
         `known` is an earlier support and its Gram matrix: where S has the same feature at the same
-        place, its row is taken from there.
+        place, its row is reused.
         """
         M, _, T = self.shape
         s = len(S)
         if known is not None and (len(known[0]) != s or 2 * np.sum(known[0] != S) > s):
-            known = None  # most are new: the lower triangle of all is less work than whole rows
+            known = None  # most are new: the whole lower triangle is less work than full rows
         fresh = np.arange(s) if known is None else np.flatnonzero(known[0] != S)
         rows_of_gram = np.zeros((len(fresh), s), self.mean.dtype)
         moment = np.zeros((s, T), self.dtype)
@@ -207,7 +207,7 @@ class Problem(ABC):
         return gram, moment.conj() / M
 
     def kernel(self, S: NDArray[np.intp]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """A_S A_S*/M, a row and a column for each data row, and the targets, all times √w."""
+        """A_S A_S*/M, with a row and a column per data row, and the targets, all times √w."""
         m = self.n_rows
         kernel = np.zeros((m, m), self.mean.dtype)
         for part in blocks(len(S), ROW_BLOCK):
@@ -233,10 +233,10 @@ class Problem(ABC):
         return out.conj() / self.total_weight
 
     def system(self, S: NDArray[np.intp]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Matrix and right-hand side of the least-squares problem on S, as few rows as do.
+        """Matrix and right-hand side of least squares on S, with as few rows as possible.
 
-        A_S and y times √(w/M), reduced by QR block after block: the same singular values, to the
-        last digits of A_S and not of its Gram matrix.
+        A_S and y times √(w/M), reduced by QR block by block: the same singular values, accurate to
+        the last digits of A_S and not only of its Gram matrix.
         """
         s, T = len(S), self.shape[2]
         stacked = np.empty((0, s + T), self.dtype)
@@ -260,7 +260,7 @@ class Problem(ABC):
     def _adopt_moments(
         self, features: slice, mean: NDArray[Any], squares: NDArray[np.float64], scaled: bool
     ) -> NDArray[np.float64]:
-        """Keep means and scales of some features; return 1/σ, 0 for what is never chosen."""
+        """Keep means and scales of some features; return 1/σ, or 0 for those never chosen."""
         with np.errstate(over="ignore"):
             rms = np.sqrt(squares / self.total_weight + np.abs(mean) ** 2)
         deviation = np.sqrt(squares / self.total_weight) if self.fit_intercept else rms

@@ -3,8 +3,8 @@
     minimise over c on S   (1/M) Σ_k w_k |y_k - (A_S c)_k|² + α‖c‖²
 
 solved on the smaller side: (A_S*A_S/M + α) c = A_S*y/M has the size of the support,
-(A_S A_S*/M + α) v = y with c = A_S*v/M the size of the rows. Both are the same c, because
-A*(AA* + α) = (A*A + α)A*. Where neither can be trusted, singular values decide.
+(A_S A_S*/M + α) v = y with c = A_S*v/M has the size of the rows. Both give the same c, because
+A*(AA* + α) = (A*A + α)A*. Where neither can be trusted, a singular value decomposition is used.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from numpy.typing import NDArray
 
 from harfe.solvers.problem import Problem
 
-# Singular values of A_S below this share of the largest are noise: they are cut, and the answer has
-# minimum norm. It is about where `pinv` on the Gram matrix cuts, and what the paper's Table 1 needs
-# at λ = 0.
+# Singular values of A_S below this share of the largest are noise: they are cut, and the solution
+# has minimum norm. This is about where `pinv` cuts on the Gram matrix, and what the paper's Table 1
+# needs at λ = 0.
 SINGULAR_CUT = 3e-8
 
 # A Cholesky factor is trusted down to this reciprocal condition number. Squared singular values at
-# the cut lie below it, and rounding in the Gram matrix would hide them.
+# the cut are below it, where rounding in the Gram matrix would hide them.
 _TRUSTED = 1e-13
 
 
 class RestrictedRidge:
     """Solver for one problem and one α over a sequence of supports.
 
-    Gram rows of features that stay from one support to the next are kept.
+    Gram rows of features that stay from one support to the next are reused.
     """
 
     def __init__(self, problem: Problem, alpha: float) -> None:
@@ -70,11 +70,11 @@ def solve_shifted(matrix: NDArray[Any], alpha: float, b: NDArray[Any]) -> NDArra
     """(matrix + α)⁻¹ b for a Hermitian positive semi-definite matrix, or None if near singular."""
     if not len(matrix):
         return np.zeros_like(b)
-    # A Hermitian matrix is its own conjugate transpose, which has the column order of LAPACK.
+    # A Hermitian matrix equals its conjugate transpose, which has LAPACK's column order.
     shifted = np.array(matrix.conj().T, order="F", copy=True)
     shifted.ravel(order="K")[:: len(matrix) + 1] += alpha
     potrf, pocon, lange = sla.get_lapack_funcs(("potrf", "pocon", "lange"), (shifted,))
-    # No eigenvalue is below α, none above the trace: a large α needs no estimate.
+    # No eigenvalue is below α or above the trace: a large α needs no estimate.
     safe = alpha > smallest_safe_shift(shifted)
     size = 0.0 if safe else lange("1", shifted)
     factor, info = potrf(shifted, lower=True, clean=False, overwrite_a=True)
@@ -85,13 +85,13 @@ def solve_shifted(matrix: NDArray[Any], alpha: float, b: NDArray[Any]) -> NDArra
 
 
 def smallest_safe_shift(matrices: NDArray[Any]) -> Any:
-    """Shift from which on a positive semi-definite matrix is surely well enough conditioned."""
+    """Shift above which a positive semi-definite matrix is certain to be well conditioned."""
     trace = np.trace(matrices, axis1=-2, axis2=-1).real
     return _TRUSTED * np.sqrt(matrices.shape[-1]) * trace
 
 
 def minimum_norm(A: NDArray[Any], y: NDArray[Any], alpha: float) -> NDArray[Any]:
-    """Ridge solution V σ/(σ² + α) U*y of A c ≈ y, without singular values below the cut."""
+    """Ridge solution V σ/(σ² + α) U*y of A c ≈ y, ignoring singular values below the cut."""
     U, sigma, Vh = sla.svd(A, full_matrices=False, check_finite=False)
     kept = sigma > SINGULAR_CUT * sigma[0]
     U, sigma, Vh = U[:, kept], sigma[kept], Vh[kept]

@@ -2,9 +2,9 @@
 
     minimise over S with |S| = s   min over c on S   (1/M) Σ_k w_k |y_k - (A c)_k|² + α‖c‖²
 
-Out goes the feature whose loss raises the objective least, |c_j|²/H_jj with
-H = (A_S*A_S/M + α)⁻¹; in comes the one that then lowers it most, |r_i|²/d_i with r_i its
-correlation with the residual and d_i what is left of its power (with α) beside the others. Both are
+The feature whose removal raises the objective least is dropped, |c_j|²/H_jj with
+H = (A_S*A_S/M + α)⁻¹; the one that then lowers it most is added, |r_i|²/d_i with r_i its
+correlation with the residual and d_i its power (with α) that the others do not explain. Both are
 exact.
 """
 
@@ -21,17 +21,17 @@ from harfe.solvers.ridge import smallest_safe_shift
 
 _MOST_SWAPS = 50
 
-# Beyond, a swap costs more than a round of the pursuit.
+# For larger supports a swap costs more than a round of the pursuit.
 _LARGEST_SUPPORT = 500
 
-# An exchange must lower the objective by this share, or rounding could go on for ever.
+# An exchange must gain this share, or rounding could keep the loop running forever.
 _LEAST_GAIN = 1e-9
 
 
 def exchange(
     problem: Problem, S: NDArray[np.intp], others: NDArray[np.intp], alpha: float
 ) -> NDArray[np.intp]:
-    """Return a support of equal size and no higher objective, found by swaps with `others`."""
+    """Return a support of the same size and no higher objective, found by swaps with `others`."""
     s = len(S)
     if not 1 <= s <= _LARGEST_SUPPORT:
         return S
@@ -61,7 +61,7 @@ def exchange(
 def _gains(
     gram: NDArray[Any], moment: NDArray[Any], power: NDArray[np.float64], kept: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """By how much every feature would lower the objective if it joined those kept."""
+    """By how much each feature would lower the objective if added to those kept."""
     if not len(kept):
         return _squares(moment) / power
     factor = sla.cholesky(gram[np.ix_(kept, kept)], lower=True, check_finite=False)
@@ -69,7 +69,7 @@ def _gains(
     known = sla.solve_triangular(factor, moment[kept], lower=True, check_finite=False)
     left = power - np.sum(np.abs(half) ** 2, axis=0)
     correlation = moment - half.conj().T @ known
-    # A feature that the others already span has nothing left but rounding.
+    # For a feature that the others already span, only rounding is left.
     return np.where(left > 1e-10 * power, _squares(correlation) / np.maximum(left, 1e-300), -1.0)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 def largest_rows(
     c: NDArray[Any], s: int, usable: NDArray[np.bool_] | None = None
 ) -> NDArray[np.intp]:
-    """Sorted indices of the s rows of largest ℓ2 norm among the usable, ties to the lower index."""
+    """Sorted indices of the s usable rows with the largest ℓ2 norm, ties to the lower index."""
     size = np.sum(c.real**2 + c.imag**2, axis=1) if c.shape[1] > 1 else np.abs(c[:, 0])
     if usable is not None:
         size = np.where(usable, size, -1.0)
