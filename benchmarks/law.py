@@ -1,7 +1,7 @@
 """What each ingredient of a learned law is worth, one left out or exchanged at a time.
 
 For every problem and split: candidates are fitted and stacked by cross-validation on the training
-part; then sparse models of 32 and 128 terms are made in several ways and judged on the rest. Given
+part; then sparse models of 32 and 128 features are made in several ways and judged on the rest. Given
 are geometric means of error / error of the dense reference (the stack), with standard errors of the
 mean of its logarithm over problems and splits. Friedman 1-3: 200 rows, judged without noise. Real
 data (with HARFE_DATA): the paper's training rows alone, 80 % of them to learn from.
@@ -137,7 +137,7 @@ def one(name: str, split: int) -> dict[str, float]:
         variants(full, recipe, data, fold, X_new, error, errors)
         isotropic = sparse_models(fits["isotropic"], fits["isotropic"].law, recipe)
         for s, model in isotropic.items():
-            errors[f"{s} terms: isotropic law, matched"] = error(
+            errors[f"{s} features: isotropic law, matched"] = error(
                 full.data.to_targets(model.predict(full.data.standardise(X_new)))
             )
     return {variant: value / dense for variant, value in errors.items()}
@@ -169,21 +169,21 @@ def variants(full, recipe, data, fold, X_new, error, errors) -> None:  # type: i
     pool = own.draw()
     plain = dict(zip(SIZES, match(pool, points, SIZES), strict=True))
     for s, model in plain.items():
-        judge(f"{s} terms: matched", model)
+        judge(f"{s} features: matched", model)
     for model in refine(plain[max(SIZES)], points, SIZES):
-        judge(f"{len(model.support)} terms: refined", model)
+        judge(f"{len(model.support)} features: refined", model)
     for share, label in ((0.0, "no tempering"), (1.0, "tempered only")):
         for s, model in sparse_models(full, with_tempering(full.law, share), recipe).items():
-            judge(f"{s} terms: matched, {label}", model)
+            judge(f"{s} features: matched, {label}", model)
     half = pool.take(np.arange(N // 2))
     for s, model in zip(SIZES, match(with_partners(half), points, SIZES), strict=True):
-        judge(f"{s} terms: matched, sines with their cosines", model)
+        judge(f"{s} features: matched, sines with their cosines", model)
     for s in SIZES:
         near = around(pool, plain[s].features, rng)
-        judge(f"{s} terms: matched, drawn again around the kept", match(near, points, [s])[0])
+        judge(f"{s} features: matched, drawn again around the kept", match(near, points, [s])[0])
     table = errors_on_fold(own, pool, SIZES, ALPHAS, data, fold, None)[0]
     for s, row in zip(SIZES, table, strict=True):
-        errors[f"{s} terms: on the data (alpha in hindsight)"] = float(row.min())
+        errors[f"{s} features: on the data (alpha in hindsight)"] = float(row.min())
     problem = make_problem(
         pool, points.Z, points.values, points.weights, largest_support=3000, memory_budget=2e9
     )
@@ -196,7 +196,7 @@ def variants(full, recipe, data, fold, X_new, error, errors) -> None:  # type: i
             "matched, then swaps": exchange(problem, plain[s].support, levels_core(levels), 1e-6),
         }
         for label, S in supports.items():
-            judge(f"{s} terms: {label}", match(pool.take(S), points, [s])[0])
+            judge(f"{s} features: {label}", match(pool.take(S), points, [s])[0])
 
 
 def levels_core(levels: dict) -> np.ndarray:  # type: ignore[type-arg]

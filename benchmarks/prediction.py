@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--only", nargs="*", default=["airfoil", "galaxy", "telemonitor"])
     given = parser.parse_args()
-    print("dataset       terms  harfe  process  ratio")
+    print("dataset    features  harfe  process  ratio")
     for name in given.only:
         data = load_real(name)
         drawn = np.random.default_rng(0).integers(len(data.X_train), size=given.rows)

@@ -37,7 +37,7 @@ def main() -> None:
     options = parser.parse_args()
     X, y = table(100, 10)
     HARFERegressorCV(random_state=0).fit(X, y)  # compiles
-    print("rows  inputs  learned (terms)      grid (terms)  graded fit  ratio")
+    print("rows  inputs  learned (features)   grid (features)  graded fit  ratio")
     for rows, inputs in SHAPES[:1] if options.quick else SHAPES:
         X, y = table(rows, inputs)
         start = time.perf_counter()

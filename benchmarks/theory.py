@@ -2,7 +2,7 @@
 
 Complex exponential features of all variables, Gaussian rows and weights, a planted s-sparse c:
 
-1. error per round of the pursuit with s and 2s terms, with and without noise, beside the bound, and
+1. error per round of the pursuit with s and 2s features, with and without noise, beside the bound, and
    the measured contraction beside β, where δ_6s is known exactly;
 2. share of planted vectors that are recovered, over rows m and sparsity s, of N = 400 features;
 3. what the conditions ask for at a common size, and the bounds that speak of f, with C₁ = C₂ = 1 as
@@ -89,7 +89,7 @@ def errors_of(A: np.ndarray, y: np.ndarray, c: np.ndarray, k: int, lam: float) -
 
 def rounds(quick: bool) -> dict[str, Any]:
     """Part 1: tables of errors and contractions; what the left panel shows."""
-    print("1. Error per round beside the bound; the pursuit with s and with 2s terms\n")
+    print("1. Error per round beside the bound; the pursuit with s and with 2s features\n")
     sizes = [(400, 12, 2)] if quick else [(400, 12, 2), (8000, 300, 50)]
     rows, shown = [], {}
     for m, N, s in sizes:
@@ -134,7 +134,7 @@ def transition(quick: bool, draws: int) -> dict[str, Any]:
     ms = np.arange(N // 20, N + 1, N // 20)
     ss = np.unique(np.round(np.array([0.005, 0.0125, *np.arange(1, 16) / 40]) * N).astype(int))
     ss = ss[ss > 0]
-    print(f"2. Share of {draws} planted vectors recovered, N = {N}, s terms, no noise, λ = 0\n")
+    print(f"2. Share of {draws} planted vectors recovered, N = {N}, s features, no noise, λ = 0\n")
     share = np.zeros((len(ss), len(ms)))
     for draw in range(draws):
         rng = np.random.default_rng(1000 + draw)
@@ -234,7 +234,7 @@ def draw(left: dict[str, Any], right: dict[str, Any], draws: int, path: Path) ->
     for (level, times), (errors, _) in left["errors"].items():
         style = {"color": colours[level], "marker": "o" if times == 1 else "s", "markersize": 5}
         style |= {"fillstyle": "full" if times == 1 else "none"}
-        label = f"{names[level]}, {'s' if times == 1 else '2s'} terms"
+        label = f"{names[level]}, {'s' if times == 1 else '2s'} features"
         axes.plot(np.maximum(errors, FLOOR), label=label, **style)
     last = max(len(errors) for errors, _ in left["errors"].values())
     for level in colours:
@@ -264,7 +264,7 @@ def draw(left: dict[str, Any], right: dict[str, Any], draws: int, path: Path) ->
     axes.set_xlim(ms[0], ms[-1])
     axes.set_xlabel("rows m")
     axes.set_ylabel("sparsity s")
-    axes.set_title(f"Phase transition: N = {right['N']}, s terms, no noise", fontsize="medium")
+    axes.set_title(f"Phase transition: N = {right['N']}, s features, no noise", fontsize="medium")
     # Without the version of matplotlib, equal numbers give equal files more often.
     figure.savefig(path, dpi=120, metadata={"Software": None})
 

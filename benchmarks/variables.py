@@ -40,7 +40,7 @@ def main() -> None:
         used = np.unique(model.expansion_.features.indices)
         print(
             f"draw {draw}: five lead {found[-1]}, error {errors[-1]:.3f}, "
-            f"{model.n_nonzero_coefs_} terms of {np.sum(used >= 0)} variables, {seconds:.0f} s",
+            f"{model.n_nonzero_coefs_} features of {np.sum(used >= 0)} variables, {seconds:.0f} s",
             flush=True,
         )
     print(

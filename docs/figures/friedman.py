@@ -46,7 +46,7 @@ def main() -> None:
     shares = 100 * model.feature_importances_
     colors = [ORANGE] * 5 + [GREY] * 15
     right.bar(range(1, 21), shares, color=colors)
-    right.set(xlabel="input", ylabel="share of variation (%)", xticks=range(1, 21))
+    right.set(xlabel="input", ylabel="share of the variance (%)", xticks=range(1, 21))
     right.set_title(
         "y = 10 sin(π x₁x₂) + 20 (x₃ - ½)² + 10 x₄ + 5 x₅ + noise; x₆ .. x₂₀ play no part",
         fontsize=9,

@@ -70,7 +70,7 @@ def account(model: HARFERegressorCV, train: object, test: object) -> str:
         *(f"  {name:12} {value:7.2f}" for name, value in error.items()),
         f"Intervals of 90 % hold {inside:.0%} of the test rows",
         "",
-        "Which variables matter (share of the prediction's variation)",
+        "Which inputs matter (share of the variance of the prediction, interactions included)",
         *_bars(model.feature_importances_, train.feature_names),  # type: ignore[attr-defined]
         "",
     ]
