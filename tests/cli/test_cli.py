@@ -136,7 +136,7 @@ def test_fit_with_rows_set_aside(here, run):
     words = ["fit", "houses.csv", "-t", "price", "--drop", "key", *FAST[:-2], "--holdout", "0.25"]
     code, out, _ = run(*words)
     assert code == 0
-    assert "on 15 rows that were set aside (25%)" in out
+    assert "on 15 rows that were set aside (25 %)" in out
     model = harfe.load("model.harfe")
     assert model.meta["rows"] == 45
     # The rows that were set aside are those of the seed, and the fit has not seen them.

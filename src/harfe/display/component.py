@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harfe._core.table import Table
+from harfe._core.wording import percent
 from harfe.display._drawing import (
     BLUE,
     GREY,
@@ -23,7 +24,6 @@ from harfe.display._drawing import (
     letters_along,
     one_axes,
     part_of,
-    percent,
     real_part,
     set_title,
     shorten,

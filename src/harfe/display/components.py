@@ -9,11 +9,11 @@ import numpy as np
 
 from harfe._core.arguments import check_count
 from harfe._core.table import Table
+from harfe._core.wording import percent
 from harfe.display._drawing import (
     NOTHING,
     check_fitted,
     check_most,
-    percent,
     say_empty,
     several_axes,
     tidy,
