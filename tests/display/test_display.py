@@ -17,8 +17,9 @@ import pandas as pd
 from matplotlib.colors import to_hex
 
 from harfe import HARFERegressor, HARFERegressorCV, display
+from harfe._core.wording import percent
 from harfe.datasets import load_real, make_function
-from harfe.display._drawing import BLUE, joined, percent, shorten
+from harfe.display._drawing import BLUE, joined, shorten
 from harfe.explain.anova import anova
 from harfe.explain.inputs.seen import SeenInput
 from harfe.explain.inputs.summary import InputSummary

@@ -3,7 +3,10 @@
 import json
 import math
 import re
+import subprocess
+import sys
 from dataclasses import replace
+from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
@@ -16,8 +19,8 @@ from harfe.datasets import make_function
 from harfe.explain.anova import anova
 from harfe.report import render, summarise, write_report
 from harfe.report.content.posterior import ComponentPosterior
-from harfe.report.page.facts import addends
 from harfe.report.page.svg import Axis
+from harfe.report.page.tables import formula_lines
 from harfe.report.page.text import aligned, number, percent
 from harfe.tables import TableModel
 
@@ -247,7 +250,7 @@ def test_a_learned_law_is_told(data):
     )
     np.testing.assert_allclose(chosen["rmse"], wanted)
     page = render(found)
-    assert "law that features are drawn from was learned" in page
+    assert "The law of the features was learned" in page
     assert "held-out folds" in page
 
 
@@ -388,19 +391,84 @@ def test_page_of_twenty_inputs_is_small():
     assert len(page.encode()) < 500_000
 
 
-def test_names_are_never_markup(data):
-    bad = ['</script><script>alert("1")</script>', "<b>x</b>", "a&b", "it's", "$target", "_", "7"]
-    X = pd.DataFrame(data.X[:80, :7], columns=bad)
-    model = HARFERegressor(**SMALL).fit(X, data.y[:80])
-    page = render(of(model, X, data.y[:80], target_name="</title><i>"))
-    assert page.count("</script>") == 2
-    assert page.count("</title>") == 1
-    assert "<b>x" not in page
-    assert "<i>" not in page.replace('<i class="', "")
-    stored = re.search('<script type="application/json" id="data">(.*?)</script>', page, re.S)
+HOSTILE = [
+    '</script><script>alert("1")</script>',
+    "<b>x</b>",
+    "a&b's &lt;",
+    "{{ 7*7 }}",
+    "{% raw %}{# #}",
+    '" onload="alert(1)" x="',
+    "${target}`",
+]
+
+
+class Elements(HTMLParser):
+    """Elements of a page with the names of their attributes, and its texts and attribute values."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.elements, self.texts = [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        if tag != "wbr":  # names may be broken after an underscore
+            self.elements.append((tag, *(name for name, _ in attrs)))
+        self.texts += [value for _, value in attrs]
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def test_hostile_names_are_text_wherever_they_come(data):
+    """The page has the elements of a page with plain names, and shows every name as it is."""
+
+    def page(names, target, meta):
+        X = pd.DataFrame(data.X[:80, :7], columns=names)
+        model = HARFERegressor(**SMALL, order=(1, 2), residual_cv=3).fit(X, data.y[:80])
+        stability = model.stability(X, data.y[:80], n_draws=2)
+        found = of(model, X, data.y[:80], target_name=target, stability=stability)
+        found["meta"] = meta
+        found["cautions"].append({"kind": target, "text": target})
+        found["explanation"]["notes"].append(target)
+        found["laws"] = [{"candidate": target, "rmse": 1.0, "used": True}]
+        found["settings"][target] = target
+        for line in found["path"]["lines"]:
+            line["name"] = target
+        return render(found)
+
+    plain = Elements(page([f"x{k}" for k in range(7)], "y", {"source": "file", "more": ["a"]}))
+    bad = "</title><i>{{ 7*7 }}'\""
+    text = page(HOSTILE, bad, {"source": bad, bad: [bad]})
+    hostile = Elements(text)
+    assert hostile.elements == plain.elements
+    assert text.count("</script>") == 2
+    shown = "".join(filter(None, hostile.texts))
+    # Title, heading, fact, labels of axes, caution, note, law, setting, further facts.
+    assert shown.count(bad) > 10
+    for name in HOSTILE:
+        assert shown.count(name) >= 3
+    stored = re.search('<script type="application/json" id="data">(.*?)</script>', text, re.S)
     names = [part["name"] for part in json.loads(stored[1])["what_if"]["inputs"]]
-    assert set(names) <= set(bad)
-    assert bad[0] in names
+    assert set(names) == set(HOSTILE)
+
+
+def test_jinja_is_imported_for_a_page_only(tmp_path):
+    code = f"""
+import sys
+import numpy as np
+import harfe, harfe.report
+from harfe.cli.main import main
+table = {str(tmp_path / "table.csv")!r}
+rows = np.random.default_rng(0).normal(size=(40, 3))
+np.savetxt(table, rows, delimiter=",", header="a,b,c", comments="")
+fit = ["fit", table, "--target", "c", "--fixed", "--force", "-o", {str(tmp_path / "m.harfe")!r}]
+assert main(fit) == 0
+before = "jinja2" in sys.modules
+assert main([*fit, "--report", {str(tmp_path / "page.html")!r}]) == 0
+print("jinja2:", before, "jinja2" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "jinja2: False True"
 
 
 def test_page_asks_for_nothing_outside(summary):
@@ -448,10 +516,10 @@ def test_a_constant_model_has_a_page(data):
     assert "Model of y" in render(found)
 
 
-def test_formula_is_cut_between_its_addends():
+def test_formula_is_cut_between_its_features():
     text = "1.2 - 3*sin(0.5*`a - b (c` + 2) + 4*cos(-x1 - 1)"
-    assert addends(text) == ["1.2", "- 3*sin(0.5*`a - b (c` + 2)", "+ 4*cos(-x1 - 1)"]
-    assert addends("-0.5*relu(x)") == ["-0.5*relu(x)"]
+    assert formula_lines(text) == ["1.2", "- 3*sin(0.5*`a - b (c` + 2)", "+ 4*cos(-x1 - 1)"]
+    assert formula_lines("-0.5*relu(x)") == ["-0.5*relu(x)"]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from harfe import HARFERegressor
@@ -220,6 +221,25 @@ def test_categories_are_choices(browser, table):
     assert shown(browser) == pytest.approx(wanted, rel=1e-9)
 
 
+def test_hostile_names_stay_text(browser, tmp_path):
+    names = ["<img src=x onerror='document.title=1'>", "{{ 7*7 }}", "</script><b>"]
+    X = pd.DataFrame(np.random.default_rng(0).uniform(size=(60, 3)), columns=names)
+    y = X.to_numpy() @ [3.0, 2.0, 1.0] + X[names[0]] * X[names[1]]
+    model = HARFERegressor(100, 8, order=(1, 2), random_state=0).fit(X, y)
+    path = tmp_path / "page.html"
+    target = "<script>document.title=2</script>"
+    write_report(model, X, y, path, target_name=target)
+    browser.get_log("browser")
+    open_page(browser, path)
+    assert browser.title == f"Model of {target}"
+    assert find(browser, "h1").text == f"Model of {target}"
+    assert set(values(browser)) == set(names)
+    assert find(browser, ".predicted p").text == f"Predicted {target}"
+    assert browser.find_elements("css selector", "img") == []
+    assert len(browser.find_elements("css selector", "script")) == 2
+    assert browser.get_log("browser") == []
+
+
 def test_figures_tell_values_to_mouse_and_keys(browser, waves):
     from selenium.webdriver import ActionChains
     from selenium.webdriver.common.keys import Keys
@@ -261,10 +281,11 @@ def test_colours_follow_the_system_and_the_button(browser, waves):
     dark = ground()
     assert light != dark
     button = find(browser, "#theme")
+    assert button.text == "Theme: system"
     button.click()
-    assert (ground(), button.text) == (light, "Colours: light")
+    assert (ground(), button.text) == (light, "Theme: light")
     button.click()
-    assert (ground(), button.text) == (dark, "Colours: dark")
+    assert (ground(), button.text) == (dark, "Theme: dark")
 
 
 @pytest.mark.parametrize("page", ["waves", "table"])
@@ -300,7 +321,7 @@ def test_axe_finds_nothing(browser, page, width, colours, request):
 
 def test_text_stands_out_from_its_ground():
     """WCAG AA: a contrast of 4.5, of lines 3, also where axe cannot see it, as in drawings."""
-    style = (files("harfe.report") / "templates" / "report.css").read_text(encoding="utf-8")
+    style = (files("harfe.report.page") / "templates" / "report.css").read_text(encoding="utf-8")
     blocks = re.findall(r"--ground: .*?--warn", style, re.S)
     assert len(blocks) == 4
 

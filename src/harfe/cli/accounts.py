@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harfe._core.folds import make_folds
-from harfe.cli.common import bars, percent
+from harfe._core.wording import percent, plural
+from harfe.cli.common import bars
 from harfe.compare.methods import METHODS
 from harfe.explain.overall import Explanation
 from harfe.tables import TableModel, TrainingRows
@@ -80,7 +81,7 @@ def error_lines(meta: dict[str, Any]) -> list[str]:
     if not error:
         return ["Error    not known: this model was not fitted by harfe fit"]
     if error["kind"] == "holdout":
-        how = f"on {error['rows']} rows that were set aside ({percent(error['share'])})"
+        how = f"on {error['rows']} rows that were set aside ({percent(error['share'], places=0)})"
     else:
         made = "chosen and fitted" if error.get("chosen") else "fitted"
         how = f"each of {error['folds']} folds predicted by a model {made} without it"
@@ -109,22 +110,18 @@ def head_lines(model: TableModel) -> list[str]:
     used = np.unique(expansion.features.indices[expansion.features.indices >= 0])
     indices = expansion.features.indices
     order = int((indices >= 0).sum(axis=1).max()) if len(indices) else 0
-    terms = _plural(len(indices), _noun(expansion.features.activation))
+    terms = plural(len(indices), _noun(expansion.features.activation))
     columns, inputs = len(model.encoder.columns), len(expansion.columns)
-    encoded = f" ({_plural(inputs, 'input')})" if inputs != columns else ""
+    encoded = f" ({plural(inputs, 'input')})" if inputs != columns else ""
     return [
-        f"Model    {target} from {_plural(columns, 'column')}{encoded}{came}",
-        f"Terms    {terms} of at most {_plural(order, 'input')} each, "
+        f"Model    {target} from {plural(columns, 'column')}{encoded}{came}",
+        f"Terms    {terms} of at most {plural(order, 'input')} each, "
         f"{len(used)} of {len(expansion.columns)} inputs in use",
     ]
 
 
 def _noun(activation: str) -> str:
     return {"sin": "sine", "cos": "cosine"}.get(activation, f"{activation} term")
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" + ("" if count == 1 else "s")
 
 
 def explanation_of(model: TableModel) -> Explanation:

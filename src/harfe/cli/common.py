@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
+from harfe._core.wording import percent
+
 if TYPE_CHECKING:
     from harfe.tables import Frame, TableModel
 
@@ -210,11 +212,6 @@ def say(text: str) -> None:
     sys.stderr.write(f"harfe: {text}\n")
 
 
-def percent(share: float) -> str:
-    """A share for people: 0.4 % and 12 %."""
-    return f"{share:.0%}" if share >= 0.0995 else f"{share:.1%}"
-
-
 def bars(names: Sequence[str], shares: Sequence[float], most: int = 12) -> list[str]:
     """Shares as lines with bars, as many as matter."""
     block = "█" if "utf" in (sys.stdout.encoding or "").lower() else "#"
@@ -224,7 +221,7 @@ def bars(names: Sequence[str], shares: Sequence[float], most: int = 12) -> list[
     width = max(len(names[k]) for k in shown)
     largest = max(shares[k] for k in shown)
     lines = [
-        f"  {names[k]:{width}}  {percent(shares[k]):>5} "
+        f"  {names[k]:{width}}  {percent(shares[k]):>7} "
         + block * max(round(30 * shares[k] / largest), 1)
         for k in shown
     ]

@@ -215,15 +215,6 @@ def say_empty(ax: Any, text: str) -> None:
     ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center", color=GREY, wrap=True)
 
 
-def percent(share: float) -> str:
-    """A share for people: ``24.1 %``."""
-    if share == 0:
-        return "0 %"
-    if share < NOTHING:
-        return "< 0.1 %"
-    return f"{100 * share:.1f} %"
-
-
 def shorten(names: Sequence[str], most: int = NAME_LENGTH) -> list[str]:
     """Names for the axes: of at most so many letters, still different, no letter taken for math.
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from harfe._core.arguments import check_count
 from harfe._core.table import Table
+from harfe._core.wording import percent
 from harfe.display._drawing import (
     BLUE,
     GREY,
@@ -27,7 +28,6 @@ from harfe.display._drawing import (
     letters_along,
     one_axes,
     part_of,
-    percent,
     real_part,
     say_empty,
     set_title,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from harfe._core.table import Table
+from harfe._core.wording import percent
 from harfe.display._drawing import (
     BLUE,
     INK,
@@ -20,7 +21,6 @@ from harfe.display._drawing import (
     letters_along,
     name_rows,
     one_axes,
-    percent,
     room_for_names,
     set_title,
     shorten,

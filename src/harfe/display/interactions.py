@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from harfe._core.arguments import check_choice
 from harfe._core.table import Table
+from harfe._core.wording import percent
 from harfe.display._drawing import (
     INK,
     NOTHING,
@@ -21,7 +22,6 @@ from harfe.display._drawing import (
     letters_along,
     name_rows,
     one_axes,
-    percent,
     room_for_names,
     say_empty,
     set_title,

@@ -1,20 +1,15 @@
-"""Figures of a report page: each takes a part of the summary, draws it and gives its table."""
+"""Figures of a report page: each takes a part of the summary and gives its drawing and tables."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from harfe.report.page.svg import LESS, MORE, Axis, Drawing, opacity
-from harfe.report.page.text import breakable, columns_alike, details, escape, number, percent, table
-
-ROWS_TEXT = {
-    "held-out": "held-out rows",
-    "given": "rows given",
-    "out-of-fold": "out-of-fold residuals",
-    "training": "rows of the fit",
-}
+from harfe.report.page.tables import ROWS_TEXT, Table
+from harfe.report.page.text import columns_alike, number, percent
 
 # Points of a curve, and of a side of a map, in its table.
 _CURVE_ROWS, _MAP_ROWS = 13, 7
@@ -22,291 +17,219 @@ _THIRD: dict[str, Any] = {"width": 370.0, "height": 270.0}
 _SMALL: dict[str, Any] = {"width": 330.0, "height": 210.0, "n_ticks": 4}
 
 
-@dataclass
-class Figures:
-    """Figures as markup; `readings` tells the page where their values lie."""
+@dataclass(frozen=True)
+class Figure:
+    """A drawing with a heading, a note, a legend of (class, name), and its tables on demand."""
 
-    summary: dict[str, Any]
-    readings: dict[str, Any] = field(default_factory=dict)
+    ident: str
+    title: str
+    note: str
+    drawing: Drawing
+    tables_title: str
+    tables: Sequence[Table]
+    legend: Sequence[tuple[str, str]] = ()
 
-    def figure(self, ident: str, title: str, note: str, drawing: Drawing, below: str = "") -> str:
-        """A drawing with a heading, a note, a line for values, and its table."""
-        reading = drawing.reading()
-        out = ""
-        if reading is not None:
-            self.readings[ident] = reading
-            out = f'<output class="readout" id="read-{ident}"></output>'
-        return (
-            f'<figure class="figure"><figcaption><strong>{breakable(title)}</strong> '
-            f'<span class="note">{note}</span></figcaption>'
-            f'<div class="plot" data-figure="{ident}">{drawing.svg()}</div>{out}{below}</figure>'
-        )
 
-    def parity(self) -> str:
-        """Observed against predicted values."""
-        part, target = self.summary["scatter"], self.summary["target"]
-        xs, ys = part["predicted"], part["observed"]
-        both = Axis.around([*xs, *ys])
-        drawing = Drawing(
-            Axis(both.low, both.high, f"predicted {target}"),
-            Axis(both.low, both.high, f"observed {target}"),
-            f"Observed against predicted {target}, {ROWS_TEXT[part['rows']]}",
-            hover={"kind": "points", "x": xs, "y": ys, "names": ["predicted", "observed"]},
-            **_THIRD,
-        )
-        drawing.line([both.low, both.high], [both.low, both.high], "guide")
-        drawing.dots(xs, ys, "c1")
-        below = self._groups({"predicted": "Mean predicted", "observed": "Mean observed"})
-        return self.figure(
-            "parity", "Observed against predicted", self._sample(part), drawing, below
-        )
+def parity(summary: dict[str, Any]) -> Figure:
+    """Observed against predicted values."""
+    part, target = summary["scatter"], summary["target"]
+    xs, ys = part["predicted"], part["observed"]
+    both = Axis.around([*xs, *ys])
+    drawing = Drawing(
+        Axis(both.low, both.high, f"predicted {target}"),
+        Axis(both.low, both.high, f"observed {target}"),
+        f"Observed against predicted {target}, {ROWS_TEXT[part['rows']]}",
+        {"kind": "points", "x": xs, "y": ys, "names": ["predicted", "observed"]},
+        **_THIRD,
+    )
+    drawing.line([both.low, both.high], [both.low, both.high], "guide")
+    drawing.dots(xs, ys, "c1")
+    columns = {"predicted": "Mean predicted", "observed": "Mean observed"}
+    return Figure(
+        "parity", "Observed against predicted", _sample(part), drawing, *_groups(part, columns)
+    )
 
-    def residuals(self) -> str:
-        """What is left, against the prediction."""
-        part, target = self.summary["scatter"], self.summary["target"]
-        xs = part["predicted"]
-        ys = [y - x for x, y in zip(xs, part["observed"], strict=True)]
-        drawing = Drawing(
-            Axis.around(xs, f"predicted {target}"),
-            Axis.around([*ys, 0.0], "observed minus predicted"),
-            f"Residuals against predicted {target}, {ROWS_TEXT[part['rows']]}",
-            hover={"kind": "points", "x": xs, "y": ys, "names": ["predicted", "residual"]},
-            **_THIRD,
-        )
-        drawing.level(0.0)
-        drawing.dots(xs, ys, "c1")
-        note = "No pattern should be left here. " + self._sample(part)
-        below = self._groups({"residual": "Mean residual", "rmse": "RMSE"})
-        return self.figure("residuals", "Residuals", note, drawing, below)
 
-    def _sample(self, part: dict[str, Any]) -> str:
-        shown, rows = len(part["predicted"]), ROWS_TEXT[part["rows"]]
-        if shown == part["n_rows"]:
-            return f"{shown} {rows}"
-        return f"{shown} of {part['n_rows']} {rows}, drawn at random"
+def residuals(summary: dict[str, Any]) -> Figure:
+    """What is left, against the prediction."""
+    part, target = summary["scatter"], summary["target"]
+    xs = part["predicted"]
+    ys = [y - x for x, y in zip(xs, part["observed"], strict=True)]
+    drawing = Drawing(
+        Axis.around(xs, f"predicted {target}"),
+        Axis.around([*ys, 0.0], "observed minus predicted"),
+        f"Residuals against predicted {target}, {ROWS_TEXT[part['rows']]}",
+        {"kind": "points", "x": xs, "y": ys, "names": ["predicted", "residual"]},
+        **_THIRD,
+    )
+    drawing.horizontal(0.0)
+    drawing.dots(xs, ys, "c1")
+    note = f"There should be no pattern. {_sample(part)}"
+    columns = {"residual": "Mean residual", "rmse": "RMSE"}
+    return Figure("residuals", "Residuals", note, drawing, *_groups(part, columns))
 
-    def _groups(self, columns: dict[str, str]) -> str:
-        """Rows in groups of similar prediction: these keys of the summary under these titles."""
-        groups = self.summary["scatter"]["groups"]
-        parts = [
-            [str(g["n_rows"]) for g in groups]
-            if key == "n_rows"
-            else columns_alike([g[key] for g in groups])
-            for key in ("from", "to", "n_rows", *columns)
-        ]
-        rows = list(zip(*parts, strict=True))
-        head = ["Predicted from", "to", "Rows", *columns.values()]
-        caption = "Rows in groups of similar prediction"
-        return details("Table: groups of similar prediction", table(head, rows, caption=caption))
 
-    def distribution(self) -> str:
-        """Histogram of the residuals."""
-        part = self.summary["distribution"]
-        edges, counts = part["edges"], part["counts"]
-        middle = [(a + b) / 2 for a, b in pairwise(edges)]
-        drawing = Drawing(
-            Axis.around(edges, "observed minus predicted"),
-            Axis(0.0, 1.08 * max(counts), "rows"),
-            f"Histogram of the residuals, {ROWS_TEXT[part['rows']]}",
-            hover={"kind": "curve", "x": middle, "y": counts, "names": ["residual near", "rows"]},
-            **_THIRD,
-        )
-        drawing.columns(edges, counts, "c1")
-        drawing.upright(0.0)
-        sizes = [[percent(s["share"]), number(s["within"])] for s in part["sizes"]]
-        within = table(
-            ["Share of rows", "Residual at most (±)"], sizes, caption="Sizes of the residuals"
-        )
-        bins = table(
-            ["From", "to", "Rows"],
-            [[number(a), number(b), n] for a, b, n in zip(edges, edges[1:], counts, strict=False)],
-            caption="Histogram of the residuals",
-        )
-        typical = part["sizes"][0]["within"]
-        large = next(s["within"] for s in part["sizes"] if s["share"] == 0.9)
-        note = (
-            f"Half of the {part['n_rows']} {ROWS_TEXT[part['rows']]} are within "
-            f"±\u00a0{number(typical, 3)}, nine of ten within ±\u00a0{number(large, 3)}."
-        )
-        below = details("Table: sizes of the residuals", within + bins)
-        return self.figure("distribution", "Distribution of the residuals", note, drawing, below)
+def _sample(part: dict[str, Any]) -> str:
+    shown, rows = len(part["predicted"]), ROWS_TEXT[part["rows"]]
+    if shown == part["n_rows"]:
+        return f"{shown} {rows}"
+    return f"{shown} of {part['n_rows']} {rows}, sampled at random"
 
-    def convergence(self) -> str:
-        """Residual of every round, or a sentence where there was but one."""
-        part = self.summary["convergence"]
-        objective, residual = part["objective"], part["relative_residual"]
-        if len(objective) < 2:
-            return (
-                f"<p>{escape(part['advice'])} The residual on the rows of the fit is "
-                f"{percent(residual[0])} of the deviation of the target.</p>"
-            )
-        rounds = list(range(1, len(objective) + 1))
-        drawing = Drawing(
-            Axis.around([float(r) for r in rounds], "round"),
-            Axis.around(objective, "objective", log=True),
-            "Objective of every round of the pursuit",
-            hover={"kind": "curve", "x": rounds, "y": objective, "names": ["round", "objective"]},
-        )
-        drawing.line(rounds, objective, "c1")
-        drawing.dots(rounds, objective, "c1 big")
-        best = part["best_round"]
-        drawing.dots([best], [objective[best - 1]], "c2 bigger")
-        rows = [
-            [str(r), number(o, 5), percent(v)]
-            for r, o, v in zip(rounds, objective, residual, strict=True)
-        ]
-        head = ["Round", "Objective", "Residual, share of the deviation"]
-        below = details("Table: rounds", table(head, rows, caption="Rounds of the pursuit"))
-        note = f"Round {best} (orange) has the lowest objective and is kept. {part['advice']}"
-        return self.figure("convergence", "Convergence", escape(note), drawing, below)
 
-    def path(self) -> str:
-        """Error against the number of features."""
-        part = self.summary["path"]
-        if part is None:
-            return ""
-        # The first colour is the one that the eye goes to.
-        lines = sorted(part["lines"], key=lambda line: not line["chosen"])
-        values = [v for line in lines for v in line["rmse"]]
-        # Differences that are small against the spread over the folds must look small.
-        for size, value, spread in zip(
-            lines[0]["size"], lines[0]["rmse"], lines[0]["standard_error"] or [], strict=False
-        ):
-            if size == part["chosen_size"]:
-                values += [max(value - spread, 0.5 * value), value + spread]
-        unit = ", in deviations" if part["several_targets"] else ""
-        drawing = Drawing(
-            Axis.around([s for line in lines for s in line["size"]], "features", log=True),
-            Axis.around(values, f"RMSE, {part['rows']}{unit}", log=max(values) > 20 * min(values)),
-            f"Error on {part['rows']} against the number of features",
-        )
-        drawing.upright(part["chosen_size"])
-        legend = []
-        for k, line in enumerate(lines):
-            kind = f"c{k + 1}"
-            spread = line["standard_error"]
-            if spread is not None and line["chosen"]:
-                lower = [v - e for v, e in zip(line["rmse"], spread, strict=True)]
-                upper = [v + e for v, e in zip(line["rmse"], spread, strict=True)]
-                drawing.band(line["size"], lower, upper, kind)
-            drawing.line(line["size"], line["rmse"], kind)
-            drawing.dots(line["size"], line["rmse"], f"{kind} big")
-            legend.append(
-                f'<li><svg class="swatch" viewBox="0 0 26 8" aria-hidden="true">'
-                f'<path class="line {kind}" d="M0 4H26"/></svg>{escape(line["name"])}'
-                f"{' (this model)' if line['chosen'] and len(lines) > 1 else ''}</li>"
-            )
-        main = next((line for line in lines if line["chosen"]), lines[0])
-        drawing.hover = {
-            "kind": "curve",
-            "x": main["size"],
-            "y": main["rmse"],
-            "names": ["features", "RMSE"],
-        }
-        band = " The band is one standard error." if part["n_folds"] > 1 else ""
-        note = f"The model has {part['chosen_size']} (upright line).{band}"
-        sizes = sorted({s for line in lines for s in line["size"]})
-        rows = [
-            [
-                str(s),
-                *(number(dict(zip(n["size"], n["rmse"], strict=True)).get(s)) for n in lines),
-            ]
-            for s in sizes
-        ]
-        head = ["Features", *(line["name"] for line in lines)]
-        below = details("Table: error by number of features", table(head, rows, caption="RMSE"))
-        names = f'<ul class="legend">{"".join(legend)}</ul>' if len(lines) > 1 else ""
-        title = "Error against the number of features"
-        return self.figure("path", title, note, drawing, names + below)
+def _groups(part: dict[str, Any], columns: dict[str, str]) -> tuple[str, list[Table]]:
+    """Rows grouped by prediction: these entries of the summary under these titles."""
+    groups = part["groups"]
+    texts = {key: columns_alike([g[key] for g in groups]) for key in ("from", "to", *columns)}
+    texts["n_rows"] = [str(g["n_rows"]) for g in groups]
+    keys = ("from", "to", "n_rows", *columns)
+    rows = list(zip(*(texts[key] for key in keys), strict=True))
+    head = ["Predicted from", "to", "Rows", *columns.values()]
+    return "Table: rows grouped by prediction", [Table(head, rows, "Rows grouped by prediction")]
 
-    def curves(self) -> str:
-        """What each input adds by itself."""
-        curves = self.summary["drawn"]["curves"]
-        ends = [y for curve in curves for side in (-1, 1) for y in _edge(curve, side)]
-        heights = [y for curve in curves for y in curve["y"]]
-        reach = 1.5 * max(map(abs, heights), default=1.0)
-        # A curve that nobody knows anything about must not flatten all the others.
-        scale = Axis.around([*heights, 0.0, *(min(max(y, -reach), reach) for y in ends)])
-        return "".join(self._curve(k, curve, scale) for k, curve in enumerate(curves))
 
-    def _curve(self, k: int, curve: dict[str, Any], scale: Axis) -> str:
-        name, xs, ys = curve["component"], curve["x"], curve["y"]
-        drawing = Drawing(
-            Axis.around(xs, pad=0.02),
-            scale,
-            f"What {name} adds by itself",
-            hover={"kind": "curve", "x": xs, "y": ys, "names": [name, "adds"], "signed": True},
-            **_SMALL,
-        )
-        drawing.level(0.0)
-        drawing.rug(curve["quantiles"])
-        if curve["deviation"] is not None:
-            drawing.band(xs, _edge(curve, -1), _edge(curve, 1), "c1")
-        drawing.line(xs, ys, "c1")
-        if curve["few_values"]:
-            drawing.dots(xs, ys, "c1 big")
-        every = max(1, (len(xs) - 1) // (_CURVE_ROWS - 1))
-        head = [name, "Adds"]
-        columns = [columns_alike(xs[::every]), columns_alike(ys[::every], sign=True)]
-        if curve["deviation"] is not None:
-            head.append("Deviation")
-            columns.append(columns_alike(curve["deviation"][::every]))
-        rows = list(zip(*columns, strict=True))
-        below = details("Table", table(head, rows, caption=f"What {name} adds"))
-        note = f"{percent(curve['share'])} of the variance"
-        return self.figure(f"curve{k}", name, note, drawing, below)
+def distribution(summary: dict[str, Any]) -> Figure:
+    """Histogram of the residuals."""
+    part = summary["distribution"]
+    edges, counts, rows = part["edges"], part["counts"], ROWS_TEXT[part["rows"]]
+    middle = [(a + b) / 2 for a, b in pairwise(edges)]
+    drawing = Drawing(
+        Axis.around(edges, "observed minus predicted"),
+        Axis(0.0, 1.08 * max(counts), "rows"),
+        f"Histogram of the residuals, {rows}",
+        {"kind": "curve", "x": middle, "y": counts, "names": ["residual near", "rows"]},
+        **_THIRD,
+    )
+    drawing.columns(edges, counts, "c1")
+    drawing.vertical(0.0)
+    sizes = [(percent(s["share"]), number(s["within"])) for s in part["sizes"]]
+    bins = [
+        (number(a), number(b), str(n)) for (a, b), n in zip(pairwise(edges), counts, strict=True)
+    ]
+    tables = [
+        Table(["Share of rows", "Within ±"], sizes, "Size of the residuals"),
+        Table(["From", "to", "Rows"], bins, "Histogram of the residuals"),
+    ]
+    within = {s["share"]: number(s["within"], 3) for s in part["sizes"]}
+    note = (
+        f"Of the {part['n_rows']} {rows}, 50\u00a0% are within ±\u00a0{within[0.5]} and "
+        f"90\u00a0% within ±\u00a0{within[0.9]}."
+    )
+    title = "Distribution of the residuals"
+    return Figure("distribution", title, note, drawing, "Table: size of the residuals", tables)
 
-    def maps(self) -> str:
-        """What pairs of inputs add beyond their curves."""
-        maps, limit = self.summary["drawn"]["maps"], self._limit()
-        return "".join(self._map(k, part, limit) for k, part in enumerate(maps))
 
-    def scale(self) -> str:
-        """The colours of the maps."""
-        limit = number(self._limit(), 3)
-        steps = [k / 8 for k in range(9)]
-        stops = [_stop(LESS, size, 50 - 50 * size) for size in reversed(steps)]
-        stops += [_stop(MORE, size, 50 + 50 * size) for size in steps]
-        return (
-            f'<p class="scale"><span>−{limit} and less</span><span class="ramp" '
-            f'style="background:linear-gradient(90deg,{",".join(stops)})"></span>'
-            f"<span>+{limit} and more</span></p>"
-        )
+def convergence(summary: dict[str, Any]) -> Figure | None:
+    """Objective of every round; None where there was but one."""
+    part = summary["convergence"]
+    objective, residual, best = part["objective"], part["relative_residual"], part["best_round"]
+    if len(objective) < 2:
+        return None
+    rounds = list(range(1, len(objective) + 1))
+    drawing = Drawing(
+        Axis.around([float(r) for r in rounds], "round"),
+        Axis.around(objective, "objective", log=True),
+        "Objective of every round of the pursuit",
+        {"kind": "curve", "x": rounds, "y": objective, "names": ["round", "objective"]},
+    )
+    drawing.line(rounds, objective, "c1")
+    drawing.dots(rounds, objective, "c1 big")
+    drawing.dots([best], [objective[best - 1]], "c2 bigger")
+    rows = [
+        (str(r), number(o, 5), percent(v))
+        for r, o, v in zip(rounds, objective, residual, strict=True)
+    ]
+    head = ["Round", "Objective", "Residual, share of the standard deviation"]
+    note = f"Round {best} (orange) has the lowest objective and is kept. {part['advice']}"
+    tables = [Table(head, rows, "Rounds of the pursuit")]
+    return Figure("convergence", "Convergence", note, drawing, "Table: rounds", tables)
 
-    def _limit(self) -> float:
-        """The strongest colour: what maps come to where rows are, not in empty corners."""
-        return max((part["limit"] for part in self.summary["drawn"]["maps"]), default=1.0) or 1.0
 
-    def _map(self, k: int, part: dict[str, Any], limit: float) -> str:
-        first, second = part["variables"]
-        drawing = Drawing(
-            Axis.around(part["x"], first, pad=0.0),
-            Axis.around(part["y"], second, pad=0.0),
-            f"What {first} and {second} add together, beyond their curves",
-            hover={
-                "kind": "map",
-                "x": part["x"],
-                "y": part["y"],
-                "values": part["values"],
-                "names": [first, second, "adds"],
-                "signed": True,
-            },
-            **{**_SMALL, "height": 260.0},
-        )
-        drawing.picture(part["values"], limit)
-        drawing.dots(part["dots"][0], part["dots"][1], "tiny")
-        every = max(1, (len(part["x"]) - 1) // (_MAP_ROWS - 1))
-        columns = list(range(0, len(part["y"]), every))
-        downward = range(0, len(part["x"]), every)
-        texts = columns_alike([part["values"][i][j] for i in downward for j in columns], sign=True)
-        starts = columns_alike([part["x"][i] for i in downward])
-        width = len(columns)
-        rows = [[x, *texts[k * width : (k + 1) * width]] for k, x in enumerate(starts)]
-        head = [f"{first} \\ {second}", *columns_alike([part["y"][j] for j in columns])]
-        caption = f"What {first} (down) and {second} (across) add together"
-        below = details("Table", table(head, rows, caption=caption))
-        note = f"{percent(part['share'])} of the variance"
-        return self.figure(f"map{k}", part["component"], note, drawing, below)
+def path(summary: dict[str, Any]) -> Figure | None:
+    """Error against the number of features."""
+    part = summary["path"]
+    if part is None:
+        return None
+    # The first colour is the one that the eye goes to.
+    lines = sorted(part["lines"], key=lambda line: not line["chosen"])
+    main, size = lines[0], part["chosen_size"]
+    values = [v for line in lines for v in line["rmse"]]
+    # Differences that are small against the spread over the folds must look small.
+    for s, value, spread in zip(
+        main["size"], main["rmse"], main["standard_error"] or [], strict=False
+    ):
+        if s == size:
+            values += [max(value - spread, 0.5 * value), value + spread]
+    unit = ", in standard deviations" if part["several_targets"] else ""
+    drawing = Drawing(
+        Axis.around([s for line in lines for s in line["size"]], "features", log=True),
+        Axis.around(values, f"RMSE, {part['rows']}{unit}", log=max(values) > 20 * min(values)),
+        f"Error on {part['rows']} by number of features",
+        {"kind": "curve", "x": main["size"], "y": main["rmse"], "names": ["features", "RMSE"]},
+    )
+    drawing.vertical(size)
+    legend = []
+    for k, line in enumerate(lines):
+        kind, spread = f"c{k + 1}", line["standard_error"]
+        if spread is not None and line["chosen"]:
+            lower = [v - e for v, e in zip(line["rmse"], spread, strict=True)]
+            upper = [v + e for v, e in zip(line["rmse"], spread, strict=True)]
+            drawing.band(line["size"], lower, upper, kind)
+        drawing.line(line["size"], line["rmse"], kind)
+        drawing.dots(line["size"], line["rmse"], f"{kind} big")
+        legend.append((kind, line["name"] + (" (this model)" if line["chosen"] else "")))
+    errors = [dict(zip(line["size"], line["rmse"], strict=True)) for line in lines]
+    rows = [
+        (str(s), *(number(one.get(s)) for one in errors))
+        for s in sorted({s for line in lines for s in line["size"]})
+    ]
+    band = " The band is one standard error." if part["n_folds"] > 1 else ""
+    return Figure(
+        "path",
+        "Error by number of features",
+        f"The model has {size} (vertical line).{band}",
+        drawing,
+        "Table: error by number of features",
+        [Table(["Features", *(line["name"] for line in lines)], rows, "RMSE")],
+        legend if len(lines) > 1 else (),
+    )
+
+
+def curves(summary: dict[str, Any]) -> list[Figure]:
+    """What each input adds by itself."""
+    found = summary["drawn"]["curves"]
+    ends = [y for curve in found for side in (-1, 1) for y in _edge(curve, side)]
+    heights = [y for curve in found for y in curve["y"]]
+    reach = 1.5 * max(map(abs, heights), default=1.0)
+    # A curve that nobody knows anything about must not flatten all the others.
+    scale = Axis.around([*heights, 0.0, *(min(max(y, -reach), reach) for y in ends)])
+    return [_curve(f"curve{k}", curve, scale) for k, curve in enumerate(found)]
+
+
+def _curve(ident: str, curve: dict[str, Any], scale: Axis) -> Figure:
+    name, xs, ys = curve["component"], curve["x"], curve["y"]
+    drawing = Drawing(
+        Axis.around(xs, pad=0.02),
+        scale,
+        f"What {name} adds by itself",
+        {"kind": "curve", "x": xs, "y": ys, "names": [name, "adds"], "signed": True},
+        **_SMALL,
+    )
+    drawing.horizontal(0.0)
+    drawing.rug(curve["quantiles"])
+    if curve["deviation"] is not None:
+        drawing.band(xs, _edge(curve, -1), _edge(curve, 1), "c1")
+    drawing.line(xs, ys, "c1")
+    if curve["few_values"]:
+        drawing.dots(xs, ys, "c1 big")
+    every = max(1, (len(xs) - 1) // (_CURVE_ROWS - 1))
+    head = [name, "Adds"]
+    columns = [columns_alike(xs[::every]), columns_alike(ys[::every], sign=True)]
+    if curve["deviation"] is not None:
+        head.append("Standard deviation")
+        columns.append(columns_alike(curve["deviation"][::every]))
+    table = Table(head, list(zip(*columns, strict=True)), f"What {name} adds")
+    note = f"{percent(curve['share'])} of the variance"
+    return Figure(ident, name, note, drawing, "Table", [table])
 
 
 def _edge(curve: dict[str, Any], side: int) -> list[float]:
@@ -315,6 +238,47 @@ def _edge(curve: dict[str, Any], side: int) -> list[float]:
     return [y + 2 * side * e for y, e in zip(curve["y"], unsure, strict=True)]
 
 
-def _stop(colour: tuple[int, int, int], size: float, place: float) -> str:
-    """A point of a ramp of colours."""
-    return f"rgba({','.join(map(str, colour))},{opacity(size):.2f}) {place:.1f}%"
+def maps(summary: dict[str, Any]) -> list[Figure]:
+    """What pairs of inputs add beyond their curves."""
+    limit = map_limit(summary)
+    return [_map(f"map{k}", part, limit) for k, part in enumerate(summary["drawn"]["maps"])]
+
+
+def map_limit(summary: dict[str, Any]) -> float:
+    """The strongest colour: what maps come to where rows are, not in empty corners."""
+    return max((part["limit"] for part in summary["drawn"]["maps"]), default=1.0) or 1.0
+
+
+def map_colours() -> list[str]:
+    """The colours of maps from the lowest value to the highest, as stops of a gradient."""
+    steps = [k / 8 for k in range(9)]
+    stops = [(LESS, size, 50 - 50 * size) for size in reversed(steps)]
+    stops += [(MORE, size, 50 + 50 * size) for size in steps]
+    return [
+        f"rgba({','.join(map(str, colour))},{opacity(size):.2f}) {place:.1f}%"
+        for colour, size, place in stops
+    ]
+
+
+def _map(ident: str, part: dict[str, Any], limit: float) -> Figure:
+    (first, second), xs, ys, values = part["variables"], part["x"], part["y"], part["values"]
+    names = [first, second, "adds"]
+    drawing = Drawing(
+        Axis.around(xs, first, pad=0.0),
+        Axis.around(ys, second, pad=0.0),
+        f"What {first} and {second} add together, beyond their curves",
+        {"kind": "map", "x": xs, "y": ys, "values": values, "names": names, "signed": True},
+        **{**_SMALL, "height": 260.0},
+    )
+    drawing.picture(values, limit)
+    drawing.dots(part["dots"][0], part["dots"][1], "tiny")
+    every = max(1, (len(xs) - 1) // (_MAP_ROWS - 1))
+    width = len(ys[::every])
+    texts = columns_alike([v for line in values[::every] for v in line[::every]], sign=True)
+    rows = [
+        (x, *texts[k * width : (k + 1) * width]) for k, x in enumerate(columns_alike(xs[::every]))
+    ]
+    head = [f"{first} \\ {second}", *columns_alike(ys[::every])]
+    table = Table(head, rows, f"What {first} (down) and {second} (across) add together")
+    note = f"{percent(part['share'])} of the variance"
+    return Figure(ident, part["component"], note, drawing, "Table", [table])

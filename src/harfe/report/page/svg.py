@@ -1,7 +1,7 @@
-"""Drawings of a report page: inline SVG from numbers, without any library.
+"""Geometry of the drawings of a report page; the template `chart` makes SVG of it.
 
-Colours are classes (the page's style sheet knows light and dark). A drawing also says where its
-values lie, so that the page can tell them under the pointer.
+Colours are classes: the style sheet has a light and a dark version. A drawing also says where its
+values lie, so that the page can show those under the pointer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from harfe.report.page.text import escape, number
+from harfe.report.page.text import number
 
 # Width of a digit, at the size of labels.
 _DIGIT = 6.7
@@ -83,27 +83,31 @@ def _round_steps(low: float, high: float, count: int) -> list[float]:
 
 @dataclass
 class Drawing:
-    """Axes, and what is drawn between them.
+    """Axes, and what is drawn between them, as the attributes of SVG elements.
 
     Attributes
     ----------
     x, y : Axis
     title : str
-        What a reader hears who cannot see it.
+        What a screen reader says.
+    hover : dict
+        What the page needs to show values.
     width, height : float
         Of the whole drawing, in its own units.
-    hover : dict or None
-        What the page needs to tell values.
+    image : dict or None
+        Under everything else: the attributes of the picture and of the frame that cuts it.
+    paths : list of (class, path)
     """
 
     x: Axis
     y: Axis
     title: str
+    hover: dict[str, Any] = field(default_factory=dict)
     width: float = 440.0
     height: float = 290.0
     n_ticks: int = 5
-    hover: dict[str, Any] | None = None
-    parts: list[str] = field(default_factory=list)
+    image: dict[str, dict[str, str]] | None = None
+    paths: list[tuple[str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         widest = max((len(number(t)) for t in self.y.ticks(self.n_ticks)), default=1)
@@ -111,22 +115,24 @@ class Drawing:
         self.top = 24.0 if self.y.label else 8.0
         self.inner_width = self.width - self.left - 14
         self.inner_height = self.height - self.top - (44 if self.x.label else 26)
+        self.right, self.bottom = self.left + self.inner_width, self.top + self.inner_height
 
     def at(self, x: float, y: float) -> tuple[str, str]:
         """Where a value lies, as short text."""
-        return _short(self.left + self.inner_width * self.x.place(x)), _short(
-            self.top + self.inner_height * (1 - self.y.place(y))
+        return (
+            short(self.left + self.inner_width * self.x.place(x)),
+            short(self.top + self.inner_height * (1 - self.y.place(y))),
         )
 
     def dots(self, xs: Sequence[float], ys: Sequence[float], kind: str) -> None:
         """A dot at every point: one path of strokes without length."""
-        marks = "".join("M{} {}h0".format(*self.at(x, y)) for x, y in zip(xs, ys, strict=True))
-        self.parts.append(f'<path class="dots {kind}" d="{marks}"/>')
+        marks = ("M{} {}h0".format(*self.at(x, y)) for x, y in zip(xs, ys, strict=True))
+        self.paths.append((f"dots {kind}", "".join(marks)))
 
     def line(self, xs: Sequence[float], ys: Sequence[float], kind: str) -> None:
         """A line through points."""
         steps = "L".join(" ".join(self.at(x, y)) for x, y in zip(xs, ys, strict=True))
-        self.parts.append(f'<path class="line {kind}" d="M{steps}"/>')
+        self.paths.append((f"line {kind}", f"M{steps}"))
 
     def band(
         self, xs: Sequence[float], lower: Sequence[float], upper: Sequence[float], kind: str
@@ -136,78 +142,56 @@ class Drawing:
         there = [self.at(x, y) for x, y in zip(xs, upper, strict=True)]
         back = [self.at(x, y) for x, y in zip(xs, lower, strict=True)][::-1]
         steps = "L".join(" ".join(point) for point in [*there, *back])
-        self.parts.append(f'<path class="band {kind}" d="M{steps}Z"/>')
+        self.paths.append((f"band {kind}", f"M{steps}Z"))
 
     def columns(self, edges: Sequence[float], heights: Sequence[float], kind: str) -> None:
         """Columns that stand on zero between edges."""
         steps = []
-        for left, right, height in zip(edges, edges[1:], heights, strict=False):
+        for (left, right), height in zip(pairwise(edges), heights, strict=True):
             (x0, y0), (x1, y1) = self.at(left, 0.0), self.at(right, height)
             steps.append(f"M{x0} {y0}V{y1}H{x1}V{y0}Z")
-        self.parts.append(f'<path class="area {kind}" d="{"".join(steps)}"/>')
+        self.paths.append((f"area {kind}", "".join(steps)))
 
     def rug(self, xs: Sequence[float]) -> None:
         """Ticks on the lower edge where the rows are."""
-        bottom = _short(self.top + self.inner_height)
         places = dict.fromkeys(self.at(x, self.y.low)[0] for x in xs)
-        marks = "".join(f"M{x} {bottom}v-5" for x in places)
-        self.parts.append(f'<path class="rug" d="{marks}"/>')
+        self.paths.append(("rug", "".join(f"M{x} {short(self.bottom)}v-5" for x in places)))
 
-    def upright(self, x: float, kind: str = "guide") -> None:
-        """A line across, at a value of x."""
+    def vertical(self, x: float) -> None:
+        """A line from the lower to the upper edge."""
         place, _ = self.at(x, self.y.low)
-        bottom = _short(self.top + self.inner_height)
-        self.parts.append(f'<path class="{kind}" d="M{place} {_short(self.top)}V{bottom}"/>')
+        self.paths.append(("guide", f"M{place} {short(self.top)}V{short(self.bottom)}"))
 
-    def level(self, y: float, kind: str = "guide") -> None:
-        """A line across, at a value of y."""
+    def horizontal(self, y: float) -> None:
+        """A line from the left to the right edge."""
         _, place = self.at(self.x.low, y)
-        ends = _short(self.left), _short(self.left + self.inner_width)
-        self.parts.append(f'<path class="{kind}" d="M{ends[0]} {place}H{ends[1]}"/>')
+        self.paths.append(("guide", f"M{short(self.left)} {place}H{short(self.right)}"))
 
     def picture(self, values: Sequence[Sequence[float]], limit: float) -> None:
         """A map of values[x][y], its outer points on the edges."""
         rows = [list(row) for row in zip(*values, strict=True)][::-1]
         # Twice as fine: not every printer smooths a picture.
         rows = _finer([_finer(row) for row in rows])
-        nx, ny = len(rows[0]), len(rows)
         w, h = self.inner_width, self.inner_height
-        dx, dy = w / (nx - 1), h / (ny - 1)
-        self.parts.append(
-            f'<svg x="{_short(self.left)}" y="{_short(self.top)}" width="{_short(w)}" '
-            f'height="{_short(h)}"><image x="{_short(-dx / 2)}" y="{_short(-dy / 2)}" '
-            f'width="{_short(w + dx)}" height="{_short(h + dy)}" preserveAspectRatio="none" '
-            f'href="{png(rows, limit)}"/></svg>'
-        )
-
-    def svg(self) -> str:
-        """The drawing as markup."""
-        return (
-            f'<svg class="chart" viewBox="0 0 {_short(self.width)} {_short(self.height)}" '
-            f'role="img" aria-label="{escape(self.title)}">{self._axes()}{"".join(self.parts)}'
-            f"{self._frame()}"
-            '<g class="cursor"></g></svg>'
-        )
-
-    def reading(self) -> dict[str, Any] | None:
-        """Where values lie, for the page's cursor."""
-        if self.hover is None:
-            return None
-        frame = [self.left, self.top, self.inner_width, self.inner_height]
-        return {
-            **self.hover,
-            "frame": [round(value, 2) for value in frame],
-            "axes": [[axis.low, axis.high, axis.log] for axis in (self.x, self.y)],
+        dx, dy = w / (len(rows[0]) - 1), h / (len(rows) - 1)
+        self.image = {
+            "frame": _box(self.left, self.top, w, h),
+            "picture": _box(-dx / 2, -dy / 2, w + dx, h + dy) | {"href": png(rows, limit)},
         }
 
-    def _axes(self) -> str:
-        right, bottom = self.left + self.inner_width, self.top + self.inner_height
-        grid, texts = [], []
-        for tick in self.y.ticks(self.n_ticks):
-            _, y = self.at(self.x.low, tick)
-            grid.append(f"M{_short(self.left)} {y}H{_short(right)}")
-            texts.append(f'<text x="{_short(self.left - 6)}" y="{y}" dy=".35em" class="end">'
-                         f"{number(tick)}</text>")  # fmt: skip
+    @property
+    def grid(self) -> str:
+        """Lines at the ticks of y, as a path."""
+        places = (self.at(self.x.low, tick)[1] for tick in self.y.ticks(self.n_ticks))
+        return "".join(f"M{short(self.left)} {y}H{short(self.right)}" for y in places)
+
+    @property
+    def labels(self) -> list[tuple[str, str, str, str]]:
+        """Texts at the axes: where, of which class, and what."""
+        texts = [
+            (short(self.left - 6), self.at(self.x.low, tick)[1], "end", number(tick))
+            for tick in self.y.ticks(self.n_ticks)
+        ]
         reach = -math.inf
         for tick in self.x.ticks(self.n_ticks):
             x, _ = self.at(tick, self.y.low)
@@ -215,22 +199,28 @@ class Drawing:
             # Labels that would touch the one before are left out.
             if float(x) - half > reach and float(x) + half < self.width:
                 reach = float(x) + half + 4
-                texts.append(f'<text x="{x}" y="{_short(bottom + _LINE + 2)}" class="middle">'
-                             f"{number(tick)}</text>")  # fmt: skip
+                texts.append((x, short(self.bottom + _LINE + 2), "middle", number(tick)))
         if self.x.label:
-            label = shortened(self.x.label, self.width)
-            texts.append(f'<text x="{_short((self.left + right) / 2)}" '
-                         f'y="{_short(self.height - 7)}" class="middle label">{escape(label)}'
-                         "</text>")  # fmt: skip
+            middle, below = short((self.left + self.right) / 2), short(self.height - 7)
+            texts.append((middle, below, "middle label", shortened(self.x.label, self.width)))
         if self.y.label:
-            label = shortened(self.y.label, self.width)
-            texts.append(f'<text x="2" y="12" class="label">{escape(label)}</text>')
-        return f'<path class="grid" d="{"".join(grid)}"/>{"".join(texts)}'
+            texts.append(("2", "12", "label", shortened(self.y.label, self.width)))
+        return texts
 
-    def _frame(self) -> str:
-        """The lower edge, above what stands on it."""
-        left, right = _short(self.left), _short(self.left + self.inner_width)
-        return f'<path class="axis" d="M{left} {_short(self.top + self.inner_height)}H{right}"/>'
+    @property
+    def axis(self) -> str:
+        """The lower edge, above what stands on it, as a path."""
+        return f"M{short(self.left)} {short(self.bottom)}H{short(self.right)}"
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """Where values lie, for the page's cursor."""
+        frame = [self.left, self.top, self.inner_width, self.inner_height]
+        return {
+            **self.hover,
+            "frame": [round(value, 2) for value in frame],
+            "axes": [[axis.low, axis.high, axis.log] for axis in (self.x, self.y)],
+        }
 
 
 def shortened(text: str, width: float) -> str:
@@ -281,5 +271,10 @@ def png(rows: Sequence[Sequence[float]], limit: float) -> str:
     return "data:image/png;base64," + base64.b64encode(out).decode()
 
 
-def _short(value: float) -> str:
+def _box(x: float, y: float, width: float, height: float) -> dict[str, str]:
+    return {"x": short(x), "y": short(y), "width": short(width), "height": short(height)}
+
+
+def short(value: float) -> str:
+    """A coordinate with as many digits as can be seen."""
     return f"{value:.1f}".removesuffix(".0")

@@ -1,134 +1,199 @@
-"""Tables of a report page that say what matters: inputs, components, terms, pairs of inputs."""
+"""Tables of a report page as text: errors, inputs, components, terms, pairs of inputs, facts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from harfe.report.page.text import Markup, breakable, details, percent, plural, table
+from harfe._core.wording import plural
+from harfe.report.content.errors import (
+    GIVEN,
+    HELD_OUT,
+    LINEAR,
+    NULL,
+    OUT_OF_FOLD,
+    THIS,
+    TRAINING,
+    pick,
+)
+from harfe.report.page.text import MISSING, aligned, fixed, percent
+
+ROWS_TEXT = {
+    HELD_OUT: "held-out rows",
+    GIVEN: "rows given",
+    OUT_OF_FOLD: "out-of-fold predictions",
+    TRAINING: "training rows",
+}
 
 # Shares that are less than 0.1 % when rounded.
 VISIBLE = 0.0005
 # Rows of a table that nobody reads to its end.
-MOST_ROWS = 60
+_MOST_ROWS = 60
+
+# Facts that a command passes on, as a reader would call them.
+_META_LABELS = {
+    "source": "File",
+    "fingerprint": "File fingerprint",
+    "rows": "Rows in the file",
+    "seed": "Seed given",
+    "weight": "Weight column",
+}
 
 
-def bar(*shares: float) -> Markup:
-    """Bars one after the other, as parts of a full width of 1."""
-    parts = "".join(
-        f'<i class="b{k + 1}" style="width:{100 * max(min(share, 1.0), 0.0):.2f}%"></i>'
-        for k, share in enumerate(shares)
-    )
-    return Markup(f'<span class="bar" aria-hidden="true">{parts}</span>')
+@dataclass(frozen=True)
+class Table:
+    """Cells of text, the first of a row its name; of kind "bars", the second cell has widths."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    caption: str
+    kind: str = "numbers"
 
 
-def variables_table(summary: dict[str, Any], most: int = 20) -> str:
+@dataclass(frozen=True)
+class Listing:
+    """A table whose weaker rows are shown on demand, under a title, or left out and counted."""
+
+    table: Table | None
+    title: str = ""
+    rest: Table | None = None
+    n_left: int = 0
+
+
+def _listing(table: Table, most: int, title: str, most_rest: int | None = None) -> Listing:
+    """Show the first rows of a table at once; none of them if `most` is 0."""
+    first = replace(table, rows=table.rows[:most]) if most else None
+    rest = table.rows[most:]
+    if not rest:
+        return Listing(first)
+    shown = rest if most_rest is None else rest[:most_rest]
+    return Listing(first, title, replace(table, rows=shown), len(rest) - len(shown))
+
+
+def inputs_used(summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """Inputs that features have, the largest total share first."""
+    used = (v for v in summary["explanation"]["variables"] if v["count"])
+    return sorted(used, key=lambda v: -v["total"])
+
+
+def inputs(summary: dict[str, Any], most: int = 20) -> Listing:
     """Share of each input, the largest first."""
-    rows = [v for v in summary["explanation"]["variables"] if v["count"]]
-    rows.sort(key=lambda v: -v["total"])
-    head = ["Input", "Alone, and with others", "In all", "Alone", "Shapley", "In features"]
+    found = inputs_used(summary)
     # Totals of interacting inputs sum to more than one; the longest bar fills the cell.
-    longest = max((v["total"] for v in rows), default=1.0) or 1.0
-    lines = [
-        [
-            breakable(v["variable"]),
-            bar(v["first_order"] / longest, (v["total"] - v["first_order"]) / longest),
+    longest = max((v["total"] for v in found), default=1.0) or 1.0
+    rows = [
+        (
+            v["variable"],
+            (v["first_order"] / longest, (v["total"] - v["first_order"]) / longest),
             percent(v["total"]),
             percent(v["first_order"]),
             percent(v["shapley"]),
             str(v["count"]),
-        ]
-        for v in rows
+        )
+        for v in found
     ]
-    caption = "Share of the variance of the prediction that each input has a part in"
-    most = min(most, max(sum(v["total"] >= VISIBLE for v in rows), 1))
-    out = table(head, lines[:most], caption=caption, kind="bars")
-    if len(lines) > most:
-        title = plural(len(lines) - most, "more input")
-        out += details(title, table(head, lines[most:], caption=caption, kind="bars"))
-    return out
+    head = ["Input", "Alone and in interactions", "Total", "Alone", "Shapley", "Features"]
+    table = Table(head, rows, "Share of the variance of the prediction by input", "bars")
+    most = min(most, max(sum(v["total"] >= VISIBLE for v in found), 1))
+    return _listing(table, most, plural(len(rows) - most, "more input"))
 
 
-def components_table(summary: dict[str, Any], most: int = 15) -> str:
+def components(summary: dict[str, Any], most: int = 15) -> Listing:
     """Share of each component, the largest first."""
-    rows = [c for c in summary["explanation"]["components"] if c["share"] > 0]
-    longest = max((c["share"] for c in rows), default=1.0)
-    lines = [
-        [breakable(c["component"]), bar(c["share"] / longest), percent(c["share"])] for c in rows
-    ]
-    # What rounds to nothing is listed on demand.
-    most = min(most, max(sum(c["share"] >= VISIBLE for c in rows), 1))
+    found = [c for c in summary["explanation"]["components"] if c["share"] > 0]
+    longest = max((c["share"] for c in found), default=1.0)
+    rows = [(c["component"], (c["share"] / longest,), percent(c["share"])) for c in found]
     head, caption = ["Component", "Share", "of the variance"], "Share of the variance by component"
-    out = table(head, lines[:most], caption=caption, kind="bars")
-    if len(lines) > most:
-        rest = sum(c["share"] for c in rows[most:])
-        title = f"{plural(len(lines) - most, 'more component')}, {percent(rest)} of the variance"
-        out += _longer(title, head, lines[most:], caption)
-    return out
+    # What rounds to nothing is listed on demand.
+    most = min(most, max(sum(c["share"] >= VISIBLE for c in found), 1))
+    rest = percent(sum(c["share"] for c in found[most:]))
+    title = f"{plural(len(rows) - most, 'more component')}, {rest} of the variance"
+    return _listing(Table(head, rows, caption, "bars"), most, title, _MOST_ROWS)
 
 
-def _longer(title: str, head: list[str], lines: list[list[Any]], caption: str) -> str:
-    """A table on demand, of the first rows if they are very many."""
-    left = len(lines) - MOST_ROWS
-    more = f"<p>{left} weaker ones are left out here.</p>" if left > 0 else ""
-    kind = "bars" if any(isinstance(line[1], Markup) for line in lines) else ""
-    return details(title, table(head, lines[:MOST_ROWS], caption=caption, kind=kind) + more)
-
-
-def terms_table(summary: dict[str, Any]) -> str:
+def terms(summary: dict[str, Any]) -> Listing:
     """Features grouped by their inputs, as they were fitted."""
     stability = summary["stability"]
+    head = ["Term", "Features", "Share of features", "Share of the pool", "Share by coefficient"]
     selected = {}
     if stability is not None:
-        selected = dict(
-            zip(stability["terms"]["term"], stability["terms"]["selected"], strict=True)
-        )
-    head = ["Term", "Features", "Share of features", "Share of the pool", "Share by coefficient"]
-    rows = []
-    for term in sorted(summary["explanation"]["terms"], key=lambda t: -t["weighted_share"]):
-        cells = [percent(term[key]) for key in ("share", "pool_share", "weighted_share")]
-        row = [breakable(term["term"]), str(term["count"]), *cells]
-        rows.append([*row, percent(selected.get(term["term"], 0.0))] if selected else row)
-    if selected:
+        found = stability["terms"]
+        selected = dict(zip(found["term"], found["selected"], strict=True))
         head.append(f"Kept in {stability['n_draws']} draws")
+    rows = [
+        (
+            term["term"],
+            str(term["count"]),
+            *(percent(term[key]) for key in ("share", "pool_share", "weighted_share")),
+            *([] if stability is None else [percent(selected.get(term["term"], 0.0))]),
+        )
+        for term in sorted(summary["explanation"]["terms"], key=lambda t: -t["weighted_share"])
+    ]
     title = f"Table: {plural(len(rows), 'term')} as fitted"
-    return _longer(title, head, rows, "Terms as fitted")
+    return _listing(Table(head, rows, "Terms as fitted"), 0, title, _MOST_ROWS)
 
 
-def interaction_matrix(summary: dict[str, Any], most: int = 20) -> str:
-    """Strength of every pair of inputs, as a table of coloured cells."""
-    pairs = {tuple(p["variables"]): p["total"] for p in summary["explanation"]["interactions"]}
+def matrix(summary: dict[str, Any], most: int = 20) -> dict[str, Any] | None:
+    """Strength of every pair of inputs, and of inputs alone; None without interactions."""
+    pairs = {frozenset(p["variables"]): p["total"] for p in summary["explanation"]["interactions"]}
     if not pairs:
-        return "<p>No two inputs meet in a feature: the model has no interactions.</p>"
-    variables = [v for v in summary["explanation"]["variables"] if v["count"]]
-    variables.sort(key=lambda v: -v["total"])
-    names = [v["variable"] for v in variables[:most] if v["total"] >= VISIBLE]
-    alone = {v["variable"]: v["first_order"] for v in variables}
-    largest = max([*pairs.values(), *alone.values()]) or 1.0
-    head = "".join(f'<th scope="col"><span>{breakable(name)}</span></th>' for name in names)
-    body = []
-    for row in names:
-        cells = [f'<th scope="row">{breakable(row)}</th>']
-        for column in names:
-            value = alone[row] if row == column else _pair(pairs, row, column)
-            cells.append(_matrix_cell(value, largest, row == column))
-        body.append(f"<tr>{''.join(cells)}</tr>")
-    left = len(variables) - len(names)
-    more = f"<p>{plural(left, 'more input')}, of less weight, not shown.</p>" if left > 0 else ""
-    return (
-        '<div class="scroll"><table class="matrix"><caption class="hidden">Interaction of every '
-        "pair of inputs, in percent of the variance; on the diagonal each input alone</caption>"
-        f'<thead><tr><td class="corner"></td>{head}</tr></thead><tbody>{"".join(body)}</tbody>'
-        f"</table></div>{more}"
-    )
+        return None
+    found = inputs_used(summary)
+    names = [v["variable"] for v in found[:most] if v["total"] >= VISIBLE]
+    shares = pairs | {frozenset([v["variable"]]): v["first_order"] for v in found}
+    largest = max(shares.values()) or 1.0
+    rows = [
+        (
+            row,
+            [_matrix_cell(shares.get(frozenset([row, column]), 0.0), largest) for column in names],
+        )
+        for row in names
+    ]
+    return {"names": names, "rows": rows, "n_left": len(found) - len(names)}
 
 
-def _pair(pairs: dict[tuple[str, ...], float], first: str, second: str) -> float:
-    return pairs.get((first, second), pairs.get((second, first), 0.0))
-
-
-def _matrix_cell(share: float, largest: float, diagonal: bool) -> str:
-    text = f"{100 * share:.1f}" if share >= VISIBLE else ("0" if share == 0 else "&lt;0.1")
-    kind = "alone" if diagonal else "zero" if share == 0 else ""
+def _matrix_cell(share: float, largest: float) -> dict[str, Any]:
+    text = f"{100 * share:.1f}" if share >= VISIBLE else ("0" if share == 0 else "<0.1")
     # The eye reads areas of colour better if small values are lifted.
-    strength = round(0.55 * (share / largest) ** 0.6, 3)
-    return f'<td class="{kind}" style="--a:{strength}">{text}</td>'
+    return {"text": text, "strength": round(0.55 * (share / largest) ** 0.6, 3)}
+
+
+def errors(summary: dict[str, Any]) -> dict[str, Any]:
+    """Errors of three models, the rows they are measured on side by side."""
+    lines = summary["errors"]["table"]
+    parts = list(dict.fromkeys(line["rows"] for line in lines))
+    sizes = [line[measure] for line in lines for measure in ("rmse", "mae")]
+    texts = dict(zip(sizes, aligned(sizes), strict=True)) | {None: MISSING}
+    rows = []
+    for name in (THIS, LINEAR, NULL):
+        found = [pick(summary["errors"], part, name) or {} for part in parts]
+        cells = [(texts[f.get("rmse")], texts[f.get("mae")], fixed(f.get("r2"))) for f in found]
+        rows.append((name, [text for group in cells for text in group]))
+    return {"parts": [ROWS_TEXT[part] for part in parts], "rows": rows}
+
+
+def meta(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """Further facts that were passed on; tables of them are for programs."""
+    return [
+        (
+            _META_LABELS.get(name, name[:1].upper() + name[1:]),
+            "; ".join(map(str, value if isinstance(value, list) else [value])),
+        )
+        for name, value in summary["meta"].items()
+        if not isinstance(value, dict) and value not in (None, [])
+    ]
+
+
+def formula_lines(formula: str) -> list[str]:
+    """A sum cut before every sign that stands in no brackets and in no name."""
+    lines, start, depth, quoted = [], 0, 0, False
+    for k, character in enumerate(formula):
+        if character == "`":
+            quoted = not quoted
+        elif not quoted:
+            depth += (character == "(") - (character == ")")
+            if depth == 0 and formula[k : k + 3] in (" + ", " - "):
+                lines.append(formula[start:k])
+                start = k + 1
+    return [*lines, formula[start:]]

@@ -39,13 +39,13 @@
   };
 
   // ---- light and dark ------------------------------------------------------------------------
-  const themes = { auto: "as the system", light: "light", dark: "dark" };
+  const themes = { auto: "system", light: "light", dark: "dark" };
   const button = document.getElementById("theme");
   const setTheme = (theme) => {
     if (theme === "auto") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = theme;
     button.dataset.theme = theme;
-    button.textContent = `Colours: ${themes[theme]}`;
+    button.textContent = `Theme: ${themes[theme]}`;
   };
   setTheme("auto");
   button.hidden = false;
@@ -91,7 +91,7 @@
     let at = null;
     plot.tabIndex = 0;
     plot.setAttribute("role", "group");
-    plot.setAttribute("aria-label", `${chart.getAttribute("aria-label")}; arrow keys tell values`);
+    plot.setAttribute("aria-label", `${chart.getAttribute("aria-label")}; arrow keys show values`);
 
     const show = () => {
       cursor.replaceChildren();
@@ -302,8 +302,8 @@
   output.setAttribute("aria-label", `Predicted ${model.target}`);
   const beyond = make("p", { className: "beyond", hidden: true });
   beyond.setAttribute("role", "status");
-  const sure = model.half_width === null ? "" : ` Nine of ten new rows lie within ±\u00a0${number(model.half_width, 3)}.`;
-  const about = make("p", { className: "note", textContent: `On average it is ${number(adds.baseline)}.${sure}` });
+  const sure = model.half_width === null ? "" : ` 90\u00a0% of new rows are within ±\u00a0${number(model.half_width, 3)}.`;
+  const about = make("p", { className: "note", textContent: `The average is ${number(adds.baseline)}.${sure}` });
 
   // Terms in the order of how much they vary over the rows; the weak ones on demand.
   const order = adds.sets.map((_, k) => k).sort((a, b) => adds.deviations[b] - adds.deviations[a]);
@@ -318,16 +318,16 @@
       const head = make("th", { scope: "row" }, ...breakable(nameOf(adds.sets[k])));
       body.append(make("tr", {}, head, make("td", {}, make("span", { className: "swing" }, swing)), cell));
     }
-    const titles = make("tr", {}, make("th", { scope: "col", textContent: adds.kind === "components" ? "Component" : "Term" }), make("th", { scope: "col", textContent: "Less or more than on average" }), make("th", { scope: "col", textContent: "Adds" }));
+    const titles = make("tr", {}, make("th", { scope: "col", textContent: adds.kind === "components" ? "Component" : "Term" }), make("th", { scope: "col", textContent: "Below or above average" }), make("th", { scope: "col", textContent: "Adds" }));
     return make("table", { className: "adds" }, make("caption", { className: "hidden", textContent: caption }), make("thead", {}, titles), body);
   };
   const first = 12;
   const list = make("div", {}, addsTable(order.slice(0, first), "What each part adds"));
   if (order.length > first) {
-    list.append(make("details", {}, make("summary", { textContent: `${order.length - first} weaker ${adds.kind}` }), addsTable(order.slice(first), "What weaker parts add")));
+    list.append(make("details", {}, make("summary", { textContent: `${order.length - first} weaker ${adds.kind}` }), addsTable(order.slice(first), "What each weaker part adds")));
   }
 
-  const reset = make("button", { type: "button", className: "reset", textContent: "Back to typical values" });
+  const reset = make("button", { type: "button", className: "reset", textContent: "Reset to typical values" });
   const median = () => {
     model.inputs.forEach((input, i) => { values[i] = settled(input.start, input); });
     refreshers.forEach((set) => set());
@@ -356,8 +356,8 @@
     });
     const outside = model.inputs.filter((input, i) => values[i] < input.lower || values[i] > input.upper);
     beyond.hidden = outside.length === 0;
-    const told = outside.map((input) => `${input.name} was seen from ${number(input.lower)} to ${number(input.upper)}`);
-    beyond.textContent = outside.length ? `Extrapolation: ${told.join("; ")}. No row tells whether this is right.` : "";
+    const told = outside.map((input) => `${input.name} ranged from ${number(input.lower)} to ${number(input.upper)}`);
+    beyond.textContent = outside.length ? `Extrapolation: ${told.join("; ")}. No row supports this prediction.` : "";
     for (const { i, curve, dot } of profiles) {
       const input = model.inputs[i];
       let rest = prediction;
