@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harfe._core.folds import make_folds
-from harfe.cli.common import bars, percent
+from harfe.cli.common import IMPORTANCE, bars, percent
 from harfe.compare.methods import METHODS
 from harfe.explain.overall import Explanation
 from harfe.tables import TableModel, TrainingRows
@@ -138,7 +138,7 @@ def explanation_of(model: TableModel) -> Explanation:
 def _what_matters(explanation: Explanation, most: int) -> list[str]:
     ranking = explanation.ranking
     return [
-        "Which inputs matter (share of the variance of the prediction, interactions counted)",
+        IMPORTANCE,
         *bars(ranking["variable"].tolist(), ranking["total"].tolist(), most),
     ]
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
+from harfe._core.atomic_write import atomic_write
 from harfe.cli.common import (
     CommandError,
     add_file_options,
@@ -23,7 +24,6 @@ from harfe.cli.common import (
     listed,
     load_model,
     say,
-    whole_file,
 )
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def _writer(path: str, names: Sequence[str], source: Source) -> Iterator[_Writer
         sys.stdout.flush()
         yield _CsvWriter(sys.stdout, names, delimiter, decimal)
         return
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         if path.endswith((".parquet", ".pq")):
             with _ParquetWriter(file, names) as parquet:
                 yield parquet

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from harfe._core.atomic_write import atomic_write
 from harfe.explain.stability import Stability
-from harfe.files.container import write_atomically
 from harfe.report.content.summary import summarise
 from harfe.report.page.page import render
 
@@ -81,4 +81,5 @@ def write_report(
             meta=meta,
         )
     )
-    write_atomically(path, page.encode())
+    with atomic_write(path) as file:
+        file.write(page.encode())
