@@ -35,7 +35,9 @@ def write_report(
     model : HARFERegressor, HARFERegressorCV, or a table model that wraps one
         Fitted, to real targets.
     X, y : arrays of shape (rows, inputs) and (rows,)
-        The rows of the fit, or new ones; for a table model X may be a table.
+        The rows of the fit, or new ones. For a table model X may be a table; with y=None the
+        target is a column of it, and if it is the table of the fit, the model knows which of its
+        rows it was fitted to, and the errors are those that the fit measured.
     path : path
         Of the HTML file; an older file of that name is replaced.
     sample_weight : array of shape (rows,), default=None

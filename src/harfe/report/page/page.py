@@ -77,7 +77,7 @@ def render(summary: dict[str, Any]) -> str:
 
 
 def _template(name: str) -> str:
-    return (files("harfe.report") / "templates" / name).read_text(encoding="utf-8")
+    return (files("harfe.report.page") / "templates" / name).read_text(encoding="utf-8")
 
 
 def _json(value: Any) -> str:
