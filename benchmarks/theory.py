@@ -2,8 +2,8 @@
 
 Complex exponential features of all variables, Gaussian rows and weights, a planted s-sparse c:
 
-1. error per round of the pursuit with s and 2s features, with and without noise, beside the bound, and
-   the measured contraction beside β, where δ_6s is known exactly;
+1. error per round of the pursuit with s and 2s features, with and without noise, beside the bound,
+   and the measured contraction beside β, where δ_6s is known exactly;
 2. share of planted vectors that are recovered, over rows m and sparsity s, of N = 400 features;
 3. what the conditions ask for at a common size, and the bounds that speak of f, with C₁ = C₂ = 1 as
    an assumption (nobody knows them);

@@ -22,9 +22,10 @@ import harfe
 from harfe import HARFERegressor, HARFERegressorCV
 from harfe.cli.main import main, make_parser
 from harfe.datasets.download import DownloadError, download_real
+from harfe.report import summarise
 from harfe.tables import TableModel, read_table
 
-FAST = ["--fixed", "--features", "200", "--terms", "12", "--alpha", "1e-6", "--cv", "3"]
+FAST = ["--fixed", "--features", "200", "--size", "12", "--alpha", "1e-6", "--cv", "3"]
 
 
 def write_csv(path, columns, delimiter=","):
@@ -104,13 +105,13 @@ def test_fit_saves_a_model_and_tells_its_held_out_error(here, run):
     np.testing.assert_allclose(model.predict(data), twin.predict(data), rtol=1e-9)
     error = model.meta["error"]
     assert error["kind"] == "out-of-fold"
-    assert error["rmse"] == pytest.approx(np.sqrt(twin.model.uncertainty_.mean_square[0]))
-    assert error["r2"] == pytest.approx(1 - error["rmse"] ** 2 / np.var(data["price"]))
-    assert error["linear_rmse"] < error["null_rmse"]
-    assert ("A linear model predicts better here" in out) == (
-        error["rmse"] > 1.02 * error["linear_rmse"]
-    )
-    assert f"this model         {error['rmse']:.4g}" in out
+    assert error == twin.meta["error"]
+    mine = error["models"]["this model"]
+    assert mine["rmse"] == pytest.approx(np.sqrt(twin.model.uncertainty_.mean_square[0]))
+    assert mine["r2"] == pytest.approx(1 - mine["rmse"] ** 2 / np.var(data["price"]))
+    linear, null = (error["models"][name]["rmse"] for name in ("linear model", "null model"))
+    assert linear < mine["rmse"] < null
+    assert "A linear model predicts as well or better here" in out
     assert "each of 3 folds predicted by a model fitted without it" in out
     assert "price from 2 columns (4 inputs), fitted to 60 rows of houses.csv" in out
     assert "12 sines" in out
@@ -136,7 +137,7 @@ def test_fit_with_rows_set_aside(here, run):
     words = ["fit", "houses.csv", "-t", "price", "--drop", "key", *FAST[:-2], "--holdout", "0.25"]
     code, out, _ = run(*words)
     assert code == 0
-    assert "on 15 rows that were set aside (25 %)" in out
+    assert "on 15 rows set aside, 25 %" in out
     model = harfe.load("model.harfe")
     assert model.meta["rows"] == 45
     # The rows that were set aside are those of the seed, and the fit has not seen them.
@@ -145,9 +146,10 @@ def test_fit_with_rows_set_aside(here, run):
     out_rows, in_rows = np.sort(order[:15]), np.sort(order[15:])
     X, y = model.encoder.encode(frame), frame["price"]
     residual = y[out_rows] - model.model.predict(X[out_rows])
-    assert model.meta["error"]["rmse"] == pytest.approx(np.sqrt(np.mean(residual**2)))
+    error = model.meta["error"]["models"]
+    assert error["this model"]["rmse"] == pytest.approx(np.sqrt(np.mean(residual**2)))
     null = np.sqrt(np.mean((y[out_rows] - y[in_rows].mean()) ** 2))
-    assert model.meta["error"]["null_rmse"] == pytest.approx(null)
+    assert error["null model"]["rmse"] == pytest.approx(null)
     twin = HARFERegressor(200, 12, alpha=1e-6, residual_cv=5, random_state=0)
     twin.fit(X[in_rows], y[in_rows])
     np.testing.assert_allclose(model.model.predict(X), twin.predict(X), rtol=1e-9)
@@ -169,7 +171,7 @@ def test_fit_chooses_by_default(here, run, monkeypatch):
         "verbose": True,
         "random_state": 0,
     }
-    run(*words, "--terms", "7", "--order", "2", "--seed", "3", "--quiet", "--max-time", "9")
+    run(*words, "--size", "7", "--order", "2", "--seed", "3", "--quiet", "--max-time", "9")
     assert {k: v for k, v in seen.items() if v != default[k]} == {
         "n_nonzero_coefs": [7],
         "interaction_cst": "pairwise",
@@ -194,7 +196,7 @@ def test_fit_chooses_by_default(here, run, monkeypatch):
 
 def test_a_search_by_the_command_tells_how_it_goes(here, run):
     words = ["fit", "houses.csv", "-t", "price", "--drop", "key", "--grid", "--cv", "2"]
-    code, out, err = run(*words, "--order", "1", "--terms", "5")
+    code, out, err = run(*words, "--order", "1", "--size", "5")
     assert code == 0
     assert re.search(r"harfe: \d+ of \d+ folds, best MSE .* \(order 1", err)
     assert "each of 2 folds predicted by a model chosen and fitted without it" in out
@@ -261,7 +263,7 @@ def test_mistakes_about_the_input_get_one_sentence_and_exit_code_1(here, run, wo
 
 def test_a_constant_target_has_nothing_to_learn(here, run):
     write_csv("same.csv", {"a": [1, 2] * 10, "y": [3] * 20})
-    assert "the target is 3 in every row" in one_sentence(run("fit", "same.csv", "-t", "y")[2])
+    assert "the target 'y' is 3 in every row" in one_sentence(run("fit", "same.csv", "-t", "y")[2])
 
 
 @pytest.mark.parametrize(
@@ -274,9 +276,9 @@ def test_a_constant_target_has_nothing_to_learn(here, run):
         (["fit", "houses.csv", "-t", "y", "--holdout", "3"], "must be between 0 and 1"),
         (["fit", "houses.csv", "-t", "y", "--holdout", "0.2", "--cv", "5"], "not allowed with"),
         (["fit", "houses.csv", "-t", "y", "--cv", "1"], "at least 2"),
-        (["fit", "houses.csv", "-t", "y", "--alpha", "few"], "'few' is no number"),
+        (["fit", "houses.csv", "-t", "y", "--alpha", "few"], "'few' is not a number"),
         (["fit", "houses.csv", "-t", "y", "--alpha", "-1"], "must be above 0"),
-        (["fit", "houses.csv", "-t", "y", "--terms", "1.5"], "whole number of at least 1"),
+        (["fit", "houses.csv", "-t", "y", "--size", "1.5"], "whole number of at least 1"),
         (["predict", "m", "d", "--interval", "9"], "must be between 0 and 1, e.g. 0.9"),
         (["predict", "m", "d", "--interval", "high"], "must be between 0 and 1, e.g. 0.9"),
         (["export", "m", "m.onnx"], "'m.onnx' is one word too many (-o names the file to write)"),
@@ -439,7 +441,7 @@ def test_a_model_saved_in_python_predicts_too(here, run):
     code, _, err = run("predict", "plain.harfe", "x.csv", "--std")
     assert code == 1
     assert "knows no errors of held-out rows" in one_sentence(err)
-    assert "Error    not known" in run("explain", "plain.harfe")[1]
+    assert "Error    not measured" in run("explain", "plain.harfe")[1]
 
 
 # --------------------------------------------------------------------------------------- the rest
@@ -473,7 +475,7 @@ def test_commands_and_page_rank_the_inputs_alike(here, run):
     c = b + 0.1 * rng.normal(size=80)
     table = np.column_stack([a, b, c, np.sin(a) + np.sin(b) + np.sin(c)])
     np.savetxt("t.csv", table, delimiter=",", header="a,b,c,y", comments="")
-    words = ["fit", "t.csv", "-t", "y", "--fixed", "--terms", "10", "--report", "r.html"]
+    words = ["fit", "t.csv", "-t", "y", "--fixed", "--size", "10", "--report", "r.html"]
     code, out, err = run(*words)
     assert (code, err) == (0, "")
     model = harfe.load("model.harfe")
@@ -530,6 +532,31 @@ def test_report_by_either_command(here, run):
     assert "--force" in one_sentence(err)
 
 
+@pytest.mark.parametrize("how", [["--cv", "3"], ["--holdout", "0.25"], ["--weight", "w"]])
+def test_fit_prints_the_numbers_of_its_file_and_its_page(here, run, how):
+    write_csv("weighted.csv", {**table(), "w": np.arange(60) % 3})
+    words = ["fit", "weighted.csv", "-t", "price", "--drop", "key,w", *FAST[:-2], "--seed", "7"]
+    code, out, _ = run(*words, *how, "--report", "r.html")
+    assert code == 0
+    error = harfe.load("model.harfe").meta["error"]
+    page = Path("r.html").read_text()
+    rows = page.split('<table class="errors">')[1].split("</table>")[0].split("<tr>")
+    names = {"this model": "this model", "linear model": "a linear model"}
+    for name, printed in {**names, "null model": "always the mean"}.items():
+        rmse = error["models"][name]["rmse"]
+        assert f"  {printed:18} {rmse:.4g}" in out
+        # The first number of its line on the page.
+        (line,) = [row for row in rows if f">{name}<" in row]
+        shown = float(re.search(r'class="number">([\d.]+)<', line)[1])
+        assert shown == pytest.approx(rmse, rel=1e-3)
+    summary = summarise(harfe.load("model.harfe"), read_table("weighted.csv"), None)
+    judged = summary["errors"]["judged_on"]
+    assert judged == error["kind"]
+    told = {line["model"]: line for line in summary["errors"]["table"] if line["rows"] == judged}
+    for name, numbers in error["models"].items():
+        assert told[name] == {"rows": judged, "model": name, **numbers}
+
+
 def test_compare_prints_a_league_table(here, run):
     words = ["compare", "houses.csv", "-t", "price", "--drop", "key", "--cv", "3"]
     code, out, err = run(*words, "--methods", "mean, linear,harfe-fixed")
@@ -548,7 +575,7 @@ def test_compare_prints_a_league_table(here, run):
     assert "methods='magic' is not known; choose one of harfe, " in one_sentence(err)
     code, _, err = run(*words, "--methods", ",")
     assert code == 1
-    assert "names nothing; type some of harfe, " in one_sentence(err)
+    assert "names no method: type some of harfe, " in one_sentence(err)
     code, out, _ = run("compare", "--methods", "help")
     assert code == 0
     assert "sparse random features by ℓ1 (in the paper: SRFE)" in out
@@ -571,7 +598,7 @@ def test_demo_writes_a_table_to_try(here, run):
 
 
 def test_demo_shows_the_main_job(run, monkeypatch):
-    monkeypatch.setattr("harfe.cli._demo.main", lambda: sys.stdout.write("shown\n"))
+    monkeypatch.setattr("harfe.cli.demo.main", lambda: sys.stdout.write("shown\n"))
     assert run("demo") == (0, "shown\n", "")
 
 

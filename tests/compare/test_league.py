@@ -33,7 +33,7 @@ def test_errors_are_those_of_the_folds(friedman):
     np.testing.assert_allclose(result["spread"], spread)
     assert result["r2"][0] == pytest.approx(1 - residual.var() / y.var(), rel=0.02)
     assert result["r2"][0] == pytest.approx(1 - np.sum(residual**2) / np.sum((y - y.mean()) ** 2))
-    assert list(result["terms"]) == [10, 1]
+    assert list(result["size"]) == [10, 1]
 
 
 #: What takes seconds on few rows: that they are made as they should is tested below, that they fit
@@ -52,7 +52,7 @@ def test_every_method_fits_few_rows_and_more(friedman, name, monkeypatch):
     assert result["failure"][0] is None
     assert result["rmse"][0] > 0
     assert result["fit_seconds"][0] > 0
-    assert result["terms"][0] is None or result["terms"][0] >= 1
+    assert result["size"][0] is None or result["size"][0] >= 1
     few = compare_methods(X[:8], y[:8], [name], cv=2)
     assert np.isfinite(few["rmse"][0]) or few["failure"][0]
 
@@ -61,12 +61,12 @@ def test_sizes_are_told_where_there_are_some(friedman, monkeypatch):
     monkeypatch.setattr("harfe.compare.methods._TREES", 5)
     names = ["harfe-fixed", "lasso", "forest", "svm", "neighbours"]
     result = compare_methods(friedman.X, friedman.y, names, cv=2)
-    terms = dict(zip(result["method"], result["terms"], strict=True))
-    assert terms["harfe-fixed"] == 10
-    assert 1 <= terms["lasso"] <= 10
-    assert 5 * 10 <= terms["forest"] <= 5 * 30
-    assert 1 <= terms["svm"] <= 30
-    assert terms["neighbours"] is None
+    size = dict(zip(result["method"], result["size"], strict=True))
+    assert size["harfe-fixed"] == 10
+    assert 1 <= size["lasso"] <= 10
+    assert 5 * 10 <= size["forest"] <= 5 * 30
+    assert 1 <= size["svm"] <= 30
+    assert size["neighbours"] is None
 
 
 def test_harfe_stands_in_the_table_with_its_settings_chosen():

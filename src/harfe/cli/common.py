@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import re
 import shlex
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from harfe._core.wording import percent
 
 if TYPE_CHECKING:
     from harfe.tables import Frame, TableModel
+
+
+IMPORTANCE = "Which inputs matter (share of the variance of the prediction, interactions counted)"
 
 
 class CommandError(Exception):
@@ -186,25 +187,6 @@ def check_output(path: str, force: bool, option: str = "-o") -> None:
         )
     if not os.access(target.parent, os.W_OK):
         raise CommandError(f"the folder {str(target.parent)!r} cannot be written to")
-
-
-@contextlib.contextmanager
-def whole_file(path: str) -> Iterator[BinaryIO]:
-    """Write a file that is whole or not there: it is moved to its place at the end."""
-    target = Path(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-        mask = os.umask(0)
-        os.umask(mask)
-        # mkstemp lets nobody else read; results are for others.
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
 
 
 def say(text: str) -> None:

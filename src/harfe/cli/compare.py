@@ -1,4 +1,4 @@
-"""`harfe compare`: a league table on one's own data."""
+"""`harfe compare`: methods side by side on the user's own data."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ from harfe.cli.common import (
 _ABOUT = """\
 Compare harfe with other methods on a table.
 
-Every method predicts each fold from the others, and tunes itself on those
-alone. Error is the root mean square over the rows of a fold: its mean over the
-folds, and its spread. Terms are sines, coefficients, leaves or support vectors.
+Every method predicts each fold from the others and is tuned on those alone. The
+error is the root mean square over the rows of a fold; its mean over the folds
+and its spread are shown. The size counts features, coefficients, leaves or
+support vectors.
 """
 
 _EXAMPLES = """\
   harfe compare houses.csv --target price
   harfe compare houses.csv --target price --methods harfe,linear,forest --cv 3
   harfe compare houses.csv --target price --methods paper    # those of the paper's tables
-  harfe compare --methods help                               # names and what they are
+  harfe compare --methods help                               # lists all methods
 """
 
 
@@ -45,12 +46,14 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--methods",
         metavar="NAMES",
-        help="with commas, or one of default, paper, all; --methods help lists them",
+        help="names separated by commas, or default, paper or all; --methods help lists them",
     )
-    parser.add_argument("--cv", metavar="FOLDS", type=int, default=5, help="default 5")
-    parser.add_argument("--seed", type=int, default=0, help="of folds and methods")
-    parser.add_argument("--json", action="store_true", help="the table for programs")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
+    parser.add_argument(
+        "--cv", metavar="FOLDS", type=int, default=5, help="number of folds (default 5)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="for folds and methods (default 0)")
+    parser.add_argument("--json", action="store_true", help="print the table as JSON")
+    parser.add_argument("--quiet", action="store_true", help="no progress messages")
     add_file_options(parser)
 
 
@@ -63,8 +66,8 @@ def run(options: argparse.Namespace) -> int:
         return 0
     if options.data is None:
         raise CommandError(
-            "no table was named; type harfe compare data.csv --target COLUMN, or "
-            "harfe compare --methods help for the methods"
+            "no table given: type harfe compare data.csv --target COLUMN, or "
+            "harfe compare --methods help for a list of methods"
         )
     asked = [name.strip() for name in (options.methods or "default").split(",") if name.strip()]
     try:
@@ -73,8 +76,8 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError(f"--methods {options.methods!r}: {error}") from None
     if not methods:
         raise CommandError(
-            f"--methods {options.methods!r} names nothing; type some of {', '.join(METHODS)} with "
-            "commas between them"
+            f"--methods {options.methods!r} names no method: type some of {', '.join(METHODS)}, "
+            "separated by commas"
         )
     from harfe.compare.league import compare_methods
     from harfe.tables import TableEncoder, read_table, training_rows
@@ -84,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     rows = training_rows(encoder, frame)
     if not 2 <= options.cv <= len(rows.y) // 2:
         raise CommandError(
-            f"--cv {options.cv} does not suit {len(rows.y)} rows: type a number between 2 and "
+            f"--cv {options.cv} does not work with {len(rows.y)} rows: type a number between 2 and "
             f"{max(len(rows.y) // 2, 2)}"
         )
     for note in () if options.quiet else encoder.notes:
@@ -104,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _list(methods: Any) -> None:
-    """What can be compared: name, what it is, its name in the paper, what it needs."""
+    """List the methods: name, what it is, its name in the paper, what it needs."""
     width = max(map(len, methods))
     for name, method in methods.items():
         notes = [f"in the paper: {method.paper}"] if method.paper else []
@@ -118,17 +121,17 @@ def _league(result: Any, target: str, rows: int, folds: int) -> str:
     lines = [
         f"Error of {target} on held-out rows, {rows} rows, {folds} folds",
         "",
-        f"{'':3} {'method':12} {'error':>10} {'spread':>9} {'R²':>7} {'terms':>7} {'fit s':>8} "
+        f"{'':3} {'method':12} {'error':>10} {'spread':>9} {'R²':>7} {'size':>7} {'fit s':>8} "
         f"{'predict µs/row':>15}",
     ]
     for place, row in enumerate(result.rows(), 1):
         if math.isnan(row["rmse"]):
-            lines.append(f"{'':3} {row['method']:12} not possible here: {row['failure']}")
+            lines.append(f"{'':3} {row['method']:12} failed: {row['failure']}")
             continue
-        terms = "" if row["terms"] is None else str(row["terms"])
+        size = "" if row["size"] is None else str(row["size"])
         lines.append(
             f"{place:2}. {row['method']:12} {row['rmse']:10.4g} {row['spread']:9.2g} "
-            f"{row['r2']:7.3f} {terms:>7} {row['fit_seconds']:8.2g} "
+            f"{row['r2']:7.3f} {size:>7} {row['fit_seconds']:8.2g} "
             f"{row['predict_microseconds']:15.3g}"
         )
     best = next(iter(result.rows()))

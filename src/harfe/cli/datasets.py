@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from harfe._core.atomic_write import atomic_write
 from harfe.cli.common import (
     CommandError,
     add_force,
     check_output,
     command,
     say,
-    whole_file,
 )
 
 _ABOUT = """\
@@ -121,7 +121,7 @@ def prepare(options: argparse.Namespace) -> int:
     target = data.target_name
     for part, path in paths.items():
         X, y = data[f"X_{part}"], data[f"y_{part}"]
-        with whole_file(path) as file:
+        with atomic_write(path) as file:
             file.write((",".join([*data.feature_names, target]) + "\n").encode())
             for x, value in zip(X.tolist(), y.tolist(), strict=True):
                 file.write((",".join(map(repr, [*x, value])) + "\n").encode())

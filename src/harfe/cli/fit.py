@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harfe.cli.common import (
     CommandError,
@@ -20,25 +19,20 @@ from harfe.cli.common import (
     say,
 )
 
-if TYPE_CHECKING:
-    from harfe.tables import TrainingRows
-
-FOLDS = 5
-
 _ABOUT = """\
 Fit a model to a table and save it.
 
-Texts become categories; law, size and kind of the model are chosen by
-cross-validation on the rows. What is printed as error is honest: it comes from
-rows that neither the fit nor the choice of its settings has seen (--cv), or
-from rows that are set aside first (--holdout).
+Text columns become categories; the law, size and kind of the model are chosen
+by cross-validation. The error that is printed comes from rows that neither the
+fit nor the choice of its settings has seen: each fold is predicted from the
+others (--cv), or some rows are set aside first (--holdout).
 """
 
 _EXAMPLES = """\
   harfe fit houses.csv --target price
   harfe fit houses.csv --target price --drop id,address --missing median
   harfe fit houses.csv --target -1 --holdout 0.2 -o houses.harfe --report houses.html
-  harfe fit houses.csv --target price --fixed --terms 30      (seconds, nothing is chosen)
+  harfe fit houses.csv --target price --fixed --size 30      (seconds, nothing is chosen)
 """
 
 
@@ -53,93 +47,88 @@ def add(commands: Any) -> None:
     parser.add_argument("--report", metavar="FILE", help="also write a report page, e.g. r.html")
     add_force(parser)
     add_column_options(parser)
-    parser.add_argument("--weight", metavar="COLUMN", help="how often each row counts")
+    parser.add_argument(
+        "--weight", metavar="COLUMN", help="column that says how often each row counts"
+    )
     group = parser.add_argument_group("how the error is measured")
     either = group.add_mutually_exclusive_group()
     either.add_argument(
         "--holdout",
         metavar="SHARE",
         type=_share,
-        help="set this share of the rows aside, e.g. 0.2; the model is fitted to the others",
+        help="set this share of the rows aside, e.g. 0.2, and fit the others",
     )
     either.add_argument(
         "--cv",
         metavar="FOLDS",
         type=_folds,
-        help="predict each of so many folds from the others (default 5); all rows are fitted",
+        help="predict each of this many folds from the others (default 5); all rows are fitted",
     )
-    add_model_options(parser)
+    _add_model_options(parser)
     add_file_options(parser)
 
 
-def add_model_options(parser: argparse.ArgumentParser) -> None:
-    """Offer settings of the model."""
-    group = parser.add_argument_group("the model (chosen unless given)")
-    group.add_argument("--terms", metavar="K", type=_count, help="number of sines")
+def _add_model_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("the model (chosen automatically unless given)")
+    group.add_argument("--size", metavar="K", type=_count, help="number of features (sines) kept")
     group.add_argument(
-        "--order", metavar="Q", type=_count, help="inputs that a sine may join at most, e.g. 2"
+        "--order", metavar="Q", type=_count, help="most inputs that a feature may combine, e.g. 2"
     )
-    group.add_argument("--activation", choices=["sin", "cos", "tanh", "sigmoid", "relu"])
-    group.add_argument("--seed", type=_seed, default=0, help="equal seeds give equal models")
-    group.add_argument("--max-time", metavar="SECONDS", type=_positive, help="stop choosing then")
     group.add_argument(
-        "--grid", action="store_true", help="do not learn which inputs and scales matter: quicker"
+        "--activation",
+        choices=["sin", "cos", "tanh", "sigmoid", "relu"],
+        help="function of each feature (default sin)",
     )
-    group.add_argument("--jobs", metavar="N", type=int, help="processes, for small tables")
-    group.add_argument("--quiet", action="store_true", help="no progress, no account")
-    fixed = parser.add_argument_group("one fit with fixed settings (nothing is chosen)")
-    fixed.add_argument("--fixed", action="store_true", help="implied by those below")
-    fixed.add_argument("--features", metavar="N", type=_count, help="random features drawn")
-    fixed.add_argument("--alpha", type=_positive, help="ridge weight, e.g. 1e-3")
+    group.add_argument(
+        "--seed", type=_seed, default=0, help="equal seeds give equal models (default 0)"
+    )
+    group.add_argument(
+        "--max-time", metavar="SECONDS", type=_positive, help="stop the search after this time"
+    )
+    group.add_argument(
+        "--grid",
+        action="store_true",
+        help="try a grid of laws instead of learning which inputs and scales matter: faster",
+    )
+    group.add_argument("--jobs", metavar="N", type=int, help="parallel processes, for small tables")
+    group.add_argument("--quiet", action="store_true", help="no progress, no summary")
+    fixed = parser.add_argument_group("a single fit with fixed settings (no search)")
+    fixed.add_argument("--fixed", action="store_true", help="implied by the options below")
+    fixed.add_argument("--features", metavar="N", type=_count, help="number of features drawn")
+    fixed.add_argument("--alpha", type=_positive, help="ridge penalty, e.g. 1e-3")
     fixed.add_argument("--scale", type=_positive, help="spread of the frequencies, e.g. 1")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Read, fit, measure, save, tell."""
+    """Read, fit, save, print."""
     if options.target is not None:
         _check_outputs(options)
-    from harfe.tables import (
-        TableEncoder,
-        TableModel,
-        fingerprint,
-        name_inputs,
-        read_table,
-        training_rows,
-    )
+    from harfe.tables import TableEncoder, TableModel, read_table
 
     frame = read_table(options.data, **file_settings(options))
     settings = column_settings(options, frame)
     if options.weight is not None:
         settings["drop"] = [*settings["drop"], options.weight]
     encoder = TableEncoder.learn(frame, **settings)
-    if not options.quiet:
-        for note in encoder.notes:
-            say(f"note: {note}")
-    rows = training_rows(encoder, frame, options.weight)
-    fitted, held_out = split(rows, options.holdout, options.seed)
-    _check_rows(fitted, options)
-    estimator = make_estimator(options)
-    estimator.fit(fitted.X, fitted.y, sample_weight=fitted.weights)
-    name_inputs(estimator, encoder.columns_out)
-    from harfe.cli.accounts import fit_account, measured
-
-    meta = {
-        "target": encoder.target,
-        "source": "standard input" if options.data == "-" else Path(options.data).name,
-        "rows": len(fitted.y),
-        "table_rows": len(frame),
-        "fingerprint": fingerprint(frame),
-        "seed": options.seed,
-        "weight": options.weight,
-        "notes": list(encoder.notes),
-        "error": measured(estimator, fitted, held_out, options.holdout, options.cv or FOLDS),
-    }
-    model = TableModel(encoder, estimator, meta)
+    for note in () if options.quiet else encoder.notes:
+        say(f"note: {note}")
+    model = TableModel.fit_with(
+        encoder,
+        frame,
+        _make_estimator(options),
+        weight=options.weight,
+        holdout=options.holdout,
+        seed=options.seed,
+    )
     model.save(options.output)
     if not options.quiet:
+        from harfe.cli.accounts import fit_account
+
         sys.stdout.write(fit_account(model, options.output) + "\n")
     if options.report:
-        write_page(model, fitted, held_out, options.report)
+        from harfe.report import write_report
+
+        write_report(model, frame, None, options.report)
         if not options.quiet:
             sys.stdout.write(f"Report   {options.report}\n")
     return 0
@@ -153,32 +142,7 @@ def _check_outputs(options: argparse.Namespace) -> None:
             raise CommandError("--report and -o name the same file: type two different names")
 
 
-def split(
-    rows: TrainingRows, share: float | None, seed: int
-) -> tuple[TrainingRows, TrainingRows | None]:
-    """Set rows aside; the same ones for the same table, share and seed."""
-    if share is None:
-        return rows, None
-    import numpy as np
-
-    order = np.random.default_rng(seed).permutation(len(rows.y))
-    count = round(share * len(order))
-    if not 1 <= count <= len(order) - 2:
-        raise CommandError(
-            f"--holdout {share:g} sets {count} of {len(order)} rows aside: type a share that "
-            "leaves at least 2 rows to fit and 1 to test, or use --cv 5"
-        )
-    return _taken(rows, np.sort(order[count:])), _taken(rows, np.sort(order[:count]))
-
-
-def _taken(rows: TrainingRows, places: Any) -> TrainingRows:
-    from harfe.tables import TrainingRows
-
-    weights = None if rows.weights is None else rows.weights[places]
-    return TrainingRows(rows.X[places], rows.y[places], weights, rows.kept[places])
-
-
-def make_estimator(options: argparse.Namespace) -> Any:
+def _make_estimator(options: argparse.Namespace) -> Any:
     """The estimator that the options describe."""
     given = {"activation": options.activation, "n_components": options.features}
     given = {name: value for name, value in given.items() if value is not None}
@@ -186,9 +150,10 @@ def make_estimator(options: argparse.Namespace) -> Any:
     fixed = {name: value for name, value in fixed.items() if value is not None}
     if options.fixed or fixed or options.features is not None:
         from harfe.estimators.regressor import HARFERegressor
+        from harfe.tables.judging import FOLDS
 
-        if options.terms is not None:
-            fixed["n_nonzero_coefs"] = options.terms
+        if options.size is not None:
+            fixed["n_nonzero_coefs"] = options.size
         if options.order is not None:
             fixed["order"] = tuple(range(1, options.order + 1))
         return HARFERegressor(
@@ -196,8 +161,8 @@ def make_estimator(options: argparse.Namespace) -> Any:
         )
     from harfe.estimators.regressor_cv import HARFERegressorCV
 
-    if options.terms is not None:
-        given["n_nonzero_coefs"] = [options.terms]
+    if options.size is not None:
+        given["n_nonzero_coefs"] = [options.size]
     if options.grid:
         given["law"] = "grid"
     if options.order is not None:
@@ -213,46 +178,11 @@ def make_estimator(options: argparse.Namespace) -> Any:
 
 
 def _at_most(order: int, grid: bool) -> dict[str, Any]:
-    """Settings under which no feature joins more inputs."""
+    """Settings under which no feature combines more inputs."""
     if order <= 2 and not grid:
         return {"interaction_cst": "no_interactions" if order == 1 else "pairwise"}
-    # A learned law knows these two bounds only; a grid takes any.
+    # A learned law supports only these two bounds; a grid takes any.
     return {"law": "grid", "orders": list(range(1, order + 1))}
-
-
-def _check_rows(rows: TrainingRows, options: argparse.Namespace) -> None:
-    folds = options.cv or FOLDS
-    if len(rows.y) < 2 * folds:
-        raise CommandError(
-            f"{len(rows.y)} rows are too few for {folds} folds: add rows, or type --cv 2"
-            if len(rows.y) >= 4
-            else f"{len(rows.y)} rows are too few to learn from: add rows"
-        )
-    if not rows.y.max() > rows.y.min():
-        raise CommandError(
-            f"the target is {rows.y[0]:g} in every row, there is nothing to learn: type --target "
-            "and another column"
-        )
-
-
-def write_page(
-    model: Any, rows: TrainingRows, held_out: TrainingRows | None, path: str | os.PathLike[str]
-) -> None:
-    """Write the report page of a model."""
-    from harfe.report import write_report
-
-    plain = {k: v for k, v in model.meta.items() if k not in ("error", "notes", "target")}
-    write_report(
-        model,
-        rows.X,
-        rows.y,
-        path,
-        sample_weight=rows.weights,
-        X_holdout=None if held_out is None else held_out.X,
-        y_holdout=None if held_out is None else held_out.y,
-        target_name=str(model.encoder.target or "y"),
-        meta={name: value for name, value in plain.items() if value is not None},
-    )
 
 
 def _share(text: str) -> float:
@@ -273,7 +203,7 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number, type e.g. 0.2") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number, type e.g. 0.2") from None
 
 
 def _whole(text: str, least: int, example: int) -> int:

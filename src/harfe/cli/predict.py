@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from harfe._core.atomic_write import atomic_write
 from harfe.cli.common import (
     CommandError,
     add_file_options,
@@ -22,7 +23,6 @@ from harfe.cli.common import (
     listed,
     load_model,
     say,
-    whole_file,
 )
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def _writer(
         sys.stdout.flush()
         yield CsvWriter(sys.stdout, names, delimiter, decimal)
         return
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         if path.endswith((".parquet", ".pq")):
             with ParquetWriter(file, ids, answers) as parquet:
                 yield parquet

@@ -18,10 +18,10 @@ from harfe.cli.common import (
 )
 
 _ABOUT = """\
-Write a report page about a model: one HTML file that needs nothing else.
+Write a report page about a model: one self-contained HTML file.
 
-With the table of the fit it shows the error on held-out rows as the fit
-measured it; with another table that has the target, the error on that one.
+With the table of the fit, the page shows the error on unseen rows as the fit
+measured it; with another table that has the target, the error on that table.
 """
 
 _EXAMPLES = """\
@@ -33,8 +33,10 @@ def add(commands: Any) -> None:
     """Describe the command."""
     parser = command(commands, "report", "write a report page about a model", _ABOUT, _EXAMPLES)
     parser.set_defaults(run=run)
-    parser.add_argument("model", help="file that harfe fit has written")
-    parser.add_argument("data", help="table with the target: that of the fit, or another one")
+    parser.add_argument("model", help="file written by harfe fit")
+    parser.add_argument(
+        "data", help="table with the target column: the one of the fit, or another one"
+    )
     parser.add_argument(
         "-o", "--output", metavar="FILE", default="report.html", help="default: report.html"
     )
@@ -48,24 +50,18 @@ def run(options: argparse.Namespace) -> int:
     model = load_model(options.model)
     if model.encoder.target is None:
         raise CommandError(
-            f"{options.model} does not say what it predicts: fit it with harfe fit, or call "
-            "harfe.report.write_report in Python"
+            f"{options.model} does not say which column it predicts: fit it with harfe fit, or "
+            "call harfe.report.write_report in Python"
         )
-    from harfe.cli.fit import split, write_page
-    from harfe.tables import fingerprint, read_table, training_rows
+    from harfe.report import write_report
+    from harfe.tables import read_table
 
     frame = read_table(options.data, **file_settings(options))
-    same = model.meta.get("fingerprint") == fingerprint(frame)
-    rows = training_rows(model.encoder, frame, model.meta.get("weight") if same else None)
-    if same:
-        error = model.meta.get("error") or {}
-        fitted, held_out = split(rows, error.get("share"), model.meta.get("seed", 0))
-        write_page(model, fitted, held_out, options.output)
-    else:
+    if model.rows_of_fit(frame) is None:
         say(
             f"note: {options.data} is not the table that the model was fitted to; its rows are "
-            "taken as new ones"
+            "treated as new ones"
         )
-        write_page(model, rows, rows, options.output)
+    write_report(model, frame, None, options.output)
     sys.stdout.write(f"Report   {options.output}\n")
     return 0

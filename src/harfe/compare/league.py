@@ -28,7 +28,7 @@ def compare_methods(
     seed: int = 0,
     after_fold: Callable[[str, int, float], None] | None = None,
 ) -> Table:
-    """Fit every method without each fold, and ask it for the rows of that fold.
+    """Predict each fold by every method, fitted to the other folds.
 
     Parameters
     ----------
@@ -47,9 +47,10 @@ def compare_methods(
     -------
     Table
         The best first: `method`, `rmse` (mean over the folds of the root-mean-square error),
-        `spread` (its standard deviation over the folds), `r2` of all held-out rows, `terms`
-        (or leaves, or support vectors; None where there is no such), `fit_seconds` (mean over the
-        folds), `predict_microseconds` (a row), and `failure` (why a method has no result).
+        `spread` (its standard deviation over the folds), `r2` of all held-out rows, `size`
+        (features, coefficients, leaves or support vectors; None where nothing can be counted),
+        `fit_seconds` (mean over the folds), `predict_microseconds` (per row), and `failure` (why a
+        method has no result).
 
     Examples
     --------
@@ -94,7 +95,7 @@ def _one(
         try:
             model = method.make(seed, len(train))
             with warnings.catch_warnings(), _few_threads(len(train)):
-                # How rivals converge is their business; their error tells what came of it.
+                # Whether rivals converge is up to them; their error shows the result.
                 warnings.simplefilter("ignore")
                 begun = time.perf_counter()
                 model.fit(X[train], y[train])
@@ -119,7 +120,7 @@ def _one(
         "rmse": np.nan if failed else float(np.mean(errors)),
         "spread": np.nan if failed else float(np.std(errors, ddof=1)),
         "r2": np.nan if failed or not spread else float(1 - np.sum((y - prediction) ** 2) / spread),
-        "terms": round(float(np.mean(known))) if known and not failed else None,
+        "size": round(float(np.mean(known))) if known and not failed else None,
         "fit_seconds": np.nan if failed else float(np.mean(fit_times)),
         "predict_microseconds": np.nan if failed else float(np.mean(predict_times)) * 1e6,
         "failure": failure,

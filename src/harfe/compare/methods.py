@@ -39,7 +39,7 @@ class Method:
     make : callable
         Seed and number of training rows -> estimator.
     size : callable
-        Fitted estimator -> number of terms, coefficients or leaves; None if there is no such.
+        Fitted estimator -> number of features, coefficients or leaves; None if there is none.
     paper : str
         What the paper's tables call it; empty if it is in none.
     needs : str
@@ -110,9 +110,9 @@ def _least_squares(seed: int, rows: int) -> Any:
 
 
 def _linear(seed: int, rows: int) -> Any:
-    from sklearn.linear_model import RidgeCV
+    from harfe.tables.judging import linear_model
 
-    return _standardised(RidgeCV(np.logspace(-6, 6, 25)))
+    return linear_model()
 
 
 def _lasso(seed: int, rows: int) -> Any:
@@ -239,15 +239,15 @@ def _tuned(model: Any, grid: dict[str, Any], seed: int, rows: int) -> Any:
     return GridSearchCV(model, grid, cv=_inner(seed, rows), scoring="neg_mean_squared_error")
 
 
-def _terms(model: Any) -> int:
+def _kept(model: Any) -> int:
     return len(model.support_)
 
 
-def _tuned_terms(search: Any) -> int:
+def _tuned_kept(search: Any) -> int:
     return len(search.best_estimator_.support_)
 
 
-def _rival_terms(model: Any) -> int:
+def _rival_size(model: Any) -> int:
     return int(model.n_terms_)
 
 
@@ -276,17 +276,15 @@ def _net_weights(model: Any) -> int:
 
 #: Every method, by the name that `harfe.compare` and `harfe compare --methods` know it by.
 METHODS = {
-    "harfe": Method(
-        "HARFERegressorCV: law learned, settings chosen", _harfe, _terms, paper="HARFE"
-    ),
-    "harfe-fixed": Method("HARFERegressor: one fit, no choice", _harfe_fixed, _terms),
+    "harfe": Method("HARFERegressorCV: law learned, settings chosen", _harfe, _kept, paper="HARFE"),
+    "harfe-fixed": Method("HARFERegressor: one fit, no choice", _harfe_fixed, _kept),
     "algorithm1": Method(
-        "the paper's HARFE, λ and s chosen", _algorithm1, lambda m: _terms(_last(m)), paper="HARFE"
+        "the paper's HARFE, λ and s chosen", _algorithm1, lambda m: _kept(_last(m)), paper="HARFE"
     ),
     "htp": Method(
         "hard thresholding pursuit, no ridge",
         _pursuit_without_ridge,
-        _tuned_terms,
+        _tuned_kept,
         paper="HARFE, λ = 0",
     ),
     "mean": Method("the mean of the target, whatever the inputs", _mean, lambda m: 1),
@@ -309,33 +307,33 @@ METHODS = {
         lambda m: len(_last(m).dual_coef_),
     ),
     "process": Method(
-        f"Gaussian process, a scale per input, at most {PROCESS_ROWS} rows", _process, _rival_terms
+        f"Gaussian process, a scale per input, at most {PROCESS_ROWS} rows", _process, _rival_size
     ),
     "srfe": Method(
-        "sparse random features by ℓ1", _rival("SRFERegressor"), _rival_terms, paper="SRFE"
+        "sparse random features by ℓ1", _rival("SRFERegressor"), _rival_size, paper="SRFE"
     ),
-    "shrimp": Method("random features, pruned", _rival("SHRIMPRegressor"), _rival_terms),
-    "rfrr": Method("random features, ridge, none left out", _rival("RFRRRegressor"), _rival_terms),
-    "yen": Method("random features drawn in rounds, ℓ1", _rival("YenRegressor"), _rival_terms),
+    "shrimp": Method("random features, pruned", _rival("SHRIMPRegressor"), _rival_size),
+    "rfrr": Method("random features, ridge, none left out", _rival("RFRRRegressor"), _rival_size),
+    "yen": Method("random features drawn in rounds, ℓ1", _rival("YenRegressor"), _rival_size),
     "salsa": Method(
-        "additive kernel ridge of an order", _rival("SALSARegressor"), _rival_terms, paper="SALSA"
+        "additive kernel ridge of an order", _rival("SALSARegressor"), _rival_size, paper="SALSA"
     ),
-    "kam": Method("additive kernel ridge of order 1", _rival("KAMRegressor"), _rival_terms),
-    "spam": Method("sparse additive splines", _rival("SpAMRegressor"), _rival_terms, paper="SpAM"),
+    "kam": Method("additive kernel ridge of order 1", _rival("KAMRegressor"), _rival_size),
+    "spam": Method("sparse additive splines", _rival("SpAMRegressor"), _rival_size, paper="SpAM"),
     "cosso": Method(
         "smoothing splines of few components",
         _rival("COSSORegressor"),
-        _rival_terms,
+        _rival_size,
         paper="COSSO",
     ),
     "ssam": Method(
-        "kernel expansions of few index sets", _rival("SSAMRegressor"), _rival_terms, paper="SSAM"
+        "kernel expansions of few index sets", _rival("SSAMRegressor"), _rival_size, paper="SSAM"
     ),
     "anova": Method(
-        "cosines of an active set of terms", _rival("ANOVARegressor"), _rival_terms, paper="ANOVA"
+        "cosines of an active set of terms", _rival("ANOVARegressor"), _rival_size, paper="ANOVA"
     ),
     "ebm": Method("explainable boosting machine", _explainable_boosting, needs="interpret"),
-    "pygam": Method("additive splines of pyGAM", _additive_splines, _rival_terms, needs="pygam"),
+    "pygam": Method("additive splines of pyGAM", _additive_splines, _rival_size, needs="pygam"),
     "mars": Method(
         "adaptive regression splines", _adaptive_splines, lambda m: len(m.basis_), needs="pymars"
     ),

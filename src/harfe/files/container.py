@@ -18,12 +18,12 @@ import re
 import stat
 import struct
 import zipfile
-from pathlib import Path
 from typing import Any, NoReturn
-from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
+
+from harfe._core.atomic_write import atomic_write
 
 HEADER = "header.json"
 
@@ -64,7 +64,8 @@ def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str
             _add(file, f"{name}.npy", _npy_bytes(array))
         file.comment = b"0" * _DIGEST
     content = buffer.getvalue()[:-_DIGEST]
-    write_atomically(path, content + hashlib.sha256(content).hexdigest().encode())
+    with atomic_write(path) as target:
+        target.write(content + hashlib.sha256(content).hexdigest().encode())
 
 
 def read(
@@ -96,21 +97,6 @@ def read(
     if not isinstance(header, dict):
         _refuse(path, "has a header that is no table of names")
     return header, arrays
-
-
-def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file so that there is the old or the new one at any time, never half of one."""
-    # A link stays a link.
-    target = Path(os.path.realpath(path))
-    beside = target.with_name(f".{target.name}.{uuid4().hex[:12]}")
-    try:
-        with open(beside, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, target)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _add(file: zipfile.ZipFile, name: str, content: bytes) -> None:

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from harfe._core.atomic_write import atomic_write
 from harfe.explain.stability import Stability
-from harfe.files.container import write_atomically
 from harfe.report.content.summary import summarise
 from harfe.report.page.page import render
 
@@ -35,7 +35,9 @@ def write_report(
     model : HARFERegressor, HARFERegressorCV, or a table model that wraps one
         Fitted, to real targets.
     X, y : arrays of shape (rows, inputs) and (rows,)
-        The rows of the fit, or new ones; for a table model X may be a table.
+        The rows of the fit, or new ones. For a table model X may be a table; with y=None the
+        target is a column of it, and if it is the table of the fit, the model knows which of its
+        rows it was fitted to, and the errors are those that the fit measured.
     path : path
         Of the HTML file; an older file of that name is replaced.
     sample_weight : array of shape (rows,), default=None
@@ -81,4 +83,5 @@ def write_report(
             meta=meta,
         )
     )
-    write_atomically(path, page.encode())
+    with atomic_write(path) as file:
+        file.write(page.encode())

@@ -33,23 +33,35 @@ _SEPARATORS = str.maketrans("", "", "'’ \u00a0\u202f")
 
 
 class Hint:
-    """An argument and what to pass, as Python writes it or as one types it after `harfe`."""
+    """An argument and what to pass, as Python writes it or as one types it after `harfe`.
 
-    def __init__(self, argument: str, values: str | Sequence[str]) -> None:
+    Parameters
+    ----------
+    argument : str
+    values : str, number or sequence of str
+    option : str, optional
+        Name of the option on the command line, if it is not that of the argument.
+    """
+
+    def __init__(
+        self, argument: str, values: str | float | Sequence[str], option: str | None = None
+    ) -> None:
         self.argument = argument
         self.values = values
+        self.option = option or argument.replace("_", "-")
 
     def __str__(self) -> str:
-        values = self.values if isinstance(self.values, str) else list(self.values)
-        return f"{self.argument}={values!r}"
+        if isinstance(self.values, str | int | float):
+            return f"{self.argument}={self.values!r}"
+        return f"{self.argument}={list(self.values)!r}"
 
     def typed(self) -> str:
         """As options of the command line."""
-        values = [self.values] if isinstance(self.values, str) else self.values
-        option = self.argument.replace("_", "-")
+        single = isinstance(self.values, str | int | float)
+        values: Any = [str(self.values)] if single else self.values
         # What begins with a dash would be taken for an option.
         return " ".join(
-            f"--{option}{'=' if value.startswith('-') else ' '}{shlex.quote(value)}"
+            f"--{self.option}{'=' if value.startswith('-') else ' '}{shlex.quote(value)}"
             for value in values
         )
 

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.tables.columns import as_frame
+from harfe._core.arguments import is_whole
+from harfe.tables.columns import Frame, Hint, TableError, as_frame
 from harfe.tables.encoder import TableEncoder
-from harfe.tables.rows import fingerprint, training_rows
+from harfe.tables.judging import FOLDS, judge
+from harfe.tables.rows import TrainingRows, fingerprint, training_rows
 
 if TYPE_CHECKING:
     from harfe.explain.local import LocalExplanation
@@ -63,8 +65,10 @@ class TableModel:
         missing: str = "error",
         na: Sequence[str] = (),
         weight: str | None = None,
+        holdout: float | None = None,
+        seed: int = 0,
     ) -> TableModel:
-        """Learn how the table is encoded, and fit a model to it.
+        """Learn how the table is encoded, fit a model to it, and measure its error on unseen rows.
 
         Parameters
         ----------
@@ -77,22 +81,67 @@ class TableModel:
             As in :meth:`TableEncoder.learn`.
         weight : str, default=None
             Column that says how often each row counts.
+        holdout : float, default=None
+            Share of the rows that are not fitted, to judge the model by. Without it the error comes
+            from the folds of the estimator, if it has any.
+        seed : int, default=0
+            Decides which rows are held out.
 
         Returns
         -------
         TableModel
+            ``meta["error"]`` is what `harfe.tables.judging.judge` says of it.
+
+        Raises
+        ------
+        TableError
+            If the table cannot be used as it is; one sentence says what to pass.
         """
         frame = as_frame(table)
         dropped = [*([drop] if isinstance(drop, str) else drop), *([weight] if weight else [])]
         encoder = TableEncoder.learn(frame, target, dropped, categories, missing, na)
-        rows = training_rows(encoder, frame, weight)
+        return cls.fit_with(encoder, frame, estimator, weight=weight, holdout=holdout, seed=seed)
+
+    @classmethod
+    def fit_with(
+        cls,
+        encoder: TableEncoder,
+        table: Any,
+        estimator: Any = None,
+        *,
+        weight: str | None = None,
+        holdout: float | None = None,
+        seed: int = 0,
+    ) -> TableModel:
+        """As :meth:`fit`, with an encoder that is already learned."""
         if estimator is None:
             from harfe.estimators.regressor_cv import HARFERegressorCV
 
             estimator = HARFERegressorCV()
+        frame = as_frame(table)
+        rows, held_out = training_rows(encoder, frame, weight).split(holdout, seed)
+        _check_rows(rows, encoder.target, estimator)
         estimator.fit(rows.X, rows.y, sample_weight=rows.weights)
-        meta = {"target": encoder.target, "rows": len(rows.y), "fingerprint": fingerprint(frame)}
+        meta = {
+            "target": encoder.target,
+            "source": None if frame.source == Frame.source else frame.source,
+            "rows": len(rows.y),
+            "table_rows": len(frame),
+            "fingerprint": fingerprint(frame),
+            "weight": weight,
+            "holdout": holdout,
+            "seed": seed,
+            "error": judge(estimator, rows, held_out),
+        }
         return cls(encoder, name_inputs(estimator, encoder.columns_out), meta)
+
+    def rows_of_fit(self, table: Any) -> tuple[TrainingRows, TrainingRows | None] | None:
+        """Rows of the table that were fitted, and those held out; None if it is another table."""
+        frame = as_frame(table)
+        if self.meta.get("fingerprint") != fingerprint(frame):
+            return None
+        rows = training_rows(self.encoder, frame, self.meta.get("weight"))
+        return rows.split(self.meta.get("holdout"), self.meta.get("seed", 0))
 
     def predict(
         self,
@@ -175,6 +224,25 @@ class TableModel:
         if name.endswith("_") and not name.startswith("_") and "model" in self.__dict__:
             return getattr(self.model, name)
         raise AttributeError(f"'TableModel' object has no attribute {name!r}")
+
+
+def _check_rows(rows: TrainingRows, target: str | None, estimator: Any) -> None:
+    """Refuse rows that nothing can be learned from."""
+    if not rows.y.max() > rows.y.min():
+        raise TableError(
+            f"the target {target!r} is {rows.y[0]:g} in every row, there is nothing to learn: "
+            "choose another column"
+        )
+    argument = "cv" if hasattr(estimator, "cv") else "residual_cv"
+    folds = getattr(estimator, argument)
+    if folds is None and argument == "cv":
+        folds = FOLDS
+    if is_whole(folds) and len(rows.y) < 2 * folds:
+        more = ", or pass {fewer}" if len(rows.y) >= 4 else ""
+        raise TableError(
+            f"{len(rows.y)} rows are too few for {folds} folds: add rows{more}",
+            fewer=Hint(argument, 2, "cv"),
+        )
 
 
 def _spread(values: NDArray[Any], whole: NDArray[np.bool_]) -> NDArray[Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harfe.tables.checks import finite_numbers
-from harfe.tables.columns import TableError, as_frame, place_of
+from harfe.tables.columns import Hint, TableError, as_frame, place_of
 from harfe.tables.encoder import TableEncoder
 
 
@@ -30,6 +30,39 @@ class TrainingRows:
     y: NDArray[np.float64]
     weights: NDArray[np.float64] | None
     kept: NDArray[np.intp]
+
+    def take(self, places: NDArray[np.intp]) -> TrainingRows:
+        """Some of the rows."""
+        weights = None if self.weights is None else self.weights[places]
+        return TrainingRows(self.X[places], self.y[places], weights, self.kept[places])
+
+    def split(self, share: float | None, seed: int) -> tuple[TrainingRows, TrainingRows | None]:
+        """Set a share of the rows aside: rows to fit, and rows held out (None without a share).
+
+        The same rows are held out for the same table, share and seed.
+
+        Raises
+        ------
+        TableError
+            If fewer than two rows are left to fit, or none to judge.
+        """
+        if share is None:
+            return self, None
+        order = np.random.default_rng(seed).permutation(len(self.y))
+        count = round(share * len(order))
+        held_out = self.take(np.sort(order[:count]))
+        if not 1 <= count <= len(order) - 2:
+            what = f"sets {count} of {len(order)} rows aside"
+        elif held_out.weights is not None and not held_out.weights.any():
+            what = f"sets {count} rows aside, all of weight 0"
+        else:
+            return self.take(np.sort(order[count:])), held_out
+        raise TableError(
+            f"{{given}} {what}: pass a share that leaves at least 2 rows to fit and 1 to judge, "
+            "e.g. {example}",
+            given=Hint("holdout", share),
+            example=Hint("holdout", 0.2),
+        )
 
 
 def training_rows(encoder: TableEncoder, table: Any, weight: str | None = None) -> TrainingRows:

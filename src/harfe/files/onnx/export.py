@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from harfe._core.arguments import check_choice
-from harfe.files.container import write_atomically
+from harfe._core.atomic_write import atomic_write
 from harfe.files.onnx.function import StatedFunction, warn_of_cancelling
 from harfe.files.onnx.graph import PARTS, Graph, encode
 from harfe.model.terms import group_features, term_names
@@ -93,7 +93,8 @@ def to_onnx(
         metadata["target"] = json.dumps(encoder.target)
     proto = graph.model(metadata)
     if path is not None:
-        write_atomically(path, proto.SerializeToString())
+        with atomic_write(path) as file:
+            file.write(proto.SerializeToString())
     return proto
 
 

@@ -11,9 +11,10 @@ from harfe.explain.anova import anova
 from harfe.explain.local import outside_range
 from harfe.explain.stability import Stability
 from harfe.model.terms import group_features, name_of
-from harfe.report.content.errors import LINEAR, NULL, THIS, TRAINING, pick
+from harfe.report.content.errors import pick
 from harfe.report.content.posterior import ComponentPosterior
 from harfe.report.content.rows import ReportRows
+from harfe.tables.judging import LINEAR, NULL, THIS, TRAINING, no_better_than
 
 # Fewer rows than this, or than this many for each coefficient, and luck plays a large part.
 _FEW_ROWS, _FEW_ROWS_A_FEATURE = 50, 5
@@ -86,7 +87,8 @@ def _about_errors(errors: dict[str, Any]) -> list[Caution]:
     mine, linear, null = (pick(errors, judged, name) for name in (THIS, LINEAR, NULL))
     if mine is None or linear is None or null is None:
         return found
-    if mine["rmse"] >= null["rmse"]:
+    beaten_by = no_better_than({THIS: mine, LINEAR: linear, NULL: null})
+    if beaten_by == NULL:
         found.append(
             (
                 "no better than the mean",
@@ -94,7 +96,7 @@ def _about_errors(errors: dict[str, Any]) -> list[Caution]:
                 "shows of inputs and terms is likely to be chance.",
             )
         )
-    elif mine["rmse"] >= linear["rmse"]:
+    elif beaten_by == LINEAR:
         found.append(
             (
                 "no better than a linear model",

@@ -1,10 +1,10 @@
-"""Rows of a report, checked once: inputs, one target, weights, what the model predicts for them."""
+"""Rows of a report, checked once, and which of them the model was fitted to."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harfe._core.validation import check_inputs, check_targets, check_weights
+from harfe.explain.anova import check_target
 from harfe.explain.inputs.summary import InputSummary
+from harfe.tables.judging import stored
+from harfe.tables.rows import TrainingRows, training_rows
 
 # Rows that are looked at where a sample tells as much: means of terms, paths, clouds of points.
 _SAMPLE = 20_000
@@ -96,3 +99,79 @@ class ReportRows:
             and np.allclose(self.X.max(axis=0), kept.upper)
             and abs(mean - float(np.real(kept.mean_prediction[target]))) < 1e-6 * unit
         )
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a report rests on.
+
+    Attributes
+    ----------
+    rows : ReportRows
+        Those of the fit, or new ones.
+    holdout : ReportRows or None
+        Rows that were not fitted, to judge the model by.
+    fitted : bool
+        Whether `rows` are those of the fit.
+    measured : mapping or None
+        Error on unseen rows as a table model measured it when it was fitted to `rows`.
+    """
+
+    rows: ReportRows
+    holdout: ReportRows | None
+    fitted: bool
+    measured: Mapping[str, Any] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        X_holdout: Any,
+        y_holdout: Any,
+        target: int,
+    ) -> Evidence:
+        """Check what the user passed, arrays or the table of a table model."""
+        encoder = getattr(model, "encoder", None)
+        estimator = model if encoder is None else model.model
+        if not hasattr(estimator, "inputs_"):
+            raise ValueError(
+                f"{type(estimator).__name__} is not fitted; call fit(X, y) before the report"
+            )
+        check_target(estimator.expansion_, target)
+        if y is None and encoder is not None:
+            if X_holdout is not None or y_holdout is not None:
+                raise ValueError(
+                    "X_holdout needs y; with y=None the model knows which rows it held out"
+                )
+            return cls._of_table(model, X)
+        if (X_holdout is None) != (y_holdout is None):
+            raise ValueError("X_holdout and y_holdout belong together; pass both or neither")
+        if encoder is not None:
+            X, X_holdout = (_encoded(encoder, table) for table in (X, X_holdout))
+        rows = ReportRows.of(estimator, X, y, sample_weight, target)
+        holdout = None
+        if X_holdout is not None:
+            holdout = ReportRows.of(estimator, X_holdout, y_holdout, None, target)
+        return cls(rows, holdout, rows.are_those_of(estimator.inputs_, target))
+
+    @classmethod
+    def _of_table(cls, model: Any, table: Any) -> Evidence:
+        def checked(rows: TrainingRows) -> ReportRows:
+            return ReportRows.of(model.model, rows.X, rows.y, rows.weights, 0)
+
+        known = model.rows_of_fit(table)
+        if known is None:
+            return cls(checked(training_rows(model.encoder, table)), None, fitted=False)
+        rows, held_out = known
+        holdout = None if held_out is None else checked(held_out)
+        return cls(checked(rows), holdout, fitted=True, measured=stored(model.meta))
+
+
+def _encoded(encoder: Any, table: Any) -> Any:
+    """Rows as the model takes them; arrays pass, as they are encoded already."""
+    if table is None or isinstance(table, np.ndarray):
+        return table
+    return encoder.encode(table)

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 
 from harfe._core.table import jsonable
-from harfe.explain.anova import check_target
 from harfe.explain.stability import Stability
 from harfe.model.formula import formula
 from harfe.report.content.cautions import cautions
 from harfe.report.content.components import drawn_components, explanation
 from harfe.report.content.errors import GIVEN, HELD_OUT, TRAINING, distribution, errors, scatter
 from harfe.report.content.history import KINDS, convergence, error_path, laws
-from harfe.report.content.rows import ReportRows
+from harfe.report.content.rows import Evidence, ReportRows
 from harfe.report.content.whatif import what_if
 
 FORMAT = "harfe report 1"
@@ -47,7 +46,9 @@ def summarise(
     model : HARFERegressor, HARFERegressorCV, or a table model that wraps one
         Fitted, to real targets.
     X, y : arrays of shape (rows, inputs) and (rows,)
-        The rows of the fit, or new ones; for a table model X may be a table.
+        The rows of the fit, or new ones. For a table model X may be a table; with y=None the
+        target is a column of it, and if it is the table of the fit, the model knows which of its
+        rows it was fitted to, and the errors are those that the fit measured.
     sample_weight : array of shape (rows,), default=None
         Weights of these rows in the fit.
     X_holdout, y_holdout : arrays, default=None
@@ -68,27 +69,17 @@ def summarise(
     dict
         Strings, numbers, None, lists and dictionaries; no NaN.
     """
-    if (X_holdout is None) != (y_holdout is None):
-        raise ValueError("X_holdout and y_holdout belong together; pass both or neither")
+    found = Evidence.of(model, X, y, sample_weight, X_holdout, y_holdout, target)
+    rows, holdout, fitted = found.rows, found.holdout, found.fitted
     encoder = getattr(model, "encoder", None)
     if encoder is not None:
-        X, X_holdout = (encoded(encoder, table) for table in (X, X_holdout))
         target_name = encoder.target if target_name is None else target_name
-        model, meta = model.model, model.meta if meta is None else meta
-    if not hasattr(model, "inputs_"):
-        raise ValueError(f"{type(model).__name__} is not fitted; call fit(X, y) before the report")
-    check_target(model.expansion_, target)
-    rows = ReportRows.of(model, X, y, sample_weight, target)
-    holdout = None
-    if X_holdout is not None:
-        holdout = ReportRows.of(model, X_holdout, y_holdout, None, target)
-        if np.array_equal(holdout.X, rows.X) and np.array_equal(holdout.y, rows.y):
-            holdout = None
-    fitted = rows.are_those_of(model.inputs_, target)
+        meta = _facts(model.meta) if meta is None else meta
+        model = model.model
     judged, where = (holdout, HELD_OUT) if holdout is not None else (rows, TRAINING)
     if holdout is None and not fitted:
         where = GIVEN
-    told = errors(model, rows, holdout, target, fitted=fitted)
+    told = errors(model, rows, holdout, target, fitted=fitted, measured=found.measured)
     explained = explanation(model, target)
     facts = dict(meta or {})
     summary = {
@@ -130,11 +121,13 @@ def summarise(
     return _finite(summary)
 
 
-def encoded(encoder: Any, table: Any) -> Any:
-    """Rows as the model takes them; arrays pass, as they are encoded already."""
-    if table is None or isinstance(table, np.ndarray):
-        return table
-    return encoder.encode(table)
+def _facts(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """What a table model knows of its fit and the page says nowhere else."""
+    return {
+        name: value
+        for name, value in meta.items()
+        if value is not None and name not in ("error", "target")
+    }
 
 
 def _model(model: Any, target: int) -> dict[str, Any]:

@@ -1,0 +1,221 @@
+"""How good a model is on rows that it has not seen, beside a linear model and the mean.
+
+The one place that measures it: the command line prints these numbers, a table model keeps them in
+``meta["error"]``, and the report page shows them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harfe._core.folds import Fold, make_folds
+from harfe.tables.rows import TrainingRows
+
+#: Where an error comes from: rows set aside before the fit, folds that the fit left out in turn,
+#: rows of another table, or the rows of the fit themselves.
+HELD_OUT, OUT_OF_FOLD, GIVEN, TRAINING = "held-out", "out-of-fold", "given", "training"
+
+#: Whose error it is; the null model predicts the mean of the target.
+THIS, LINEAR, NULL = "this model", "linear model", "null model"
+
+#: Folds unless the model was fitted with others; the estimators' own default.
+FOLDS = 5
+
+Measures = dict[str, float | None]
+
+
+class Rows(Protocol):
+    """Inputs, one target and weights; None counts every row once."""
+
+    @property
+    def X(self) -> NDArray[np.float64]: ...  # noqa: D102
+
+    @property
+    def y(self) -> NDArray[np.float64]: ...  # noqa: D102
+
+    @property
+    def weights(self) -> NDArray[np.float64] | None: ...  # noqa: D102
+
+
+def judge(
+    model: Any, rows: Rows, held_out: Rows | None = None, target: int = 0
+) -> dict[str, Any] | None:
+    """Error of a model on rows that it has not seen, beside that of a linear model and of the mean.
+
+    Parameters
+    ----------
+    model : HARFERegressor or HARFERegressorCV
+        Fitted to `rows`.
+    rows, held_out : rows
+        Those of the fit, and those that were set aside before it, if any. Without them the
+        out-of-fold residuals of the fit are used, and the simple models are fitted without the same
+        folds (five folds where those of the fit cannot be made again, because it was given groups
+        or an iterator).
+    target : int, default=0
+        Which of several targets of the model `rows` holds.
+
+    Returns
+    -------
+    dict or None
+        For JSON: ``kind`` ("held-out" or "out-of-fold"), number of ``rows`` and, out of folds, of
+        ``folds``; and in ``models`` the root mean square error ``rmse``, the mean absolute error
+        ``mae`` (None where the fit has not kept it) and ``r2`` of each of the three. None if the
+        model was fitted without folds and no rows were held out.
+    """
+    if held_out is not None:
+        simple = {LINEAR: fit_linear(rows), NULL: fit_mean(rows)}
+        predicted = {name: fitted.predict(held_out.X) for name, fitted in simple.items()}
+        models = {
+            name: measures(held_out.y, prediction, held_out.weights)
+            for name, prediction in {THIS: _predict(model, held_out, target), **predicted}.items()
+        }
+        return {"kind": HELD_OUT, "rows": len(held_out.y), "models": models}
+    uncertainty = model.uncertainty_
+    if uncertainty is None or uncertainty.mean_square is None:
+        return None
+    folds = _folds_of(model, rows)
+    square = float(uncertainty.mean_square[target])
+    spread = _mean_square(rows.y - np.average(rows.y, weights=rows.weights), rows.weights)
+    mine: Measures = {"rmse": float(np.sqrt(square)), "mae": None, "r2": _r2(square, spread)}
+    return {
+        "kind": OUT_OF_FOLD,
+        "rows": len(rows.y),
+        "folds": len(folds),
+        "models": {THIS: mine, **_simple_out_of_fold(rows, folds)},
+    }
+
+
+def stored(meta: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What `judge` said after the fit; None if nothing, or if an older version measured it."""
+    error = meta.get("error")
+    return error if error and "models" in error else None
+
+
+def judge_on(model: Any, rows: Rows, target: int = 0) -> dict[str, Measures]:
+    """Errors on rows of another table; the simple models are fitted there, without each fold."""
+    mine = measures(rows.y, _predict(model, rows, target), rows.weights)
+    return {THIS: mine, **_simple_out_of_fold(rows, _folds(FOLDS, rows, model.seed_))}
+
+
+def judge_training(model: Any, rows: Rows, target: int = 0) -> dict[str, Measures]:
+    """Errors on the rows that all three models were fitted to."""
+    predictions = {
+        THIS: _predict(model, rows, target),
+        LINEAR: fit_linear(rows).predict(rows.X),
+        NULL: fit_mean(rows).predict(rows.X),
+    }
+    return {name: measures(rows.y, p, rows.weights) for name, p in predictions.items()}
+
+
+def measures(
+    y: NDArray[np.float64],
+    prediction: NDArray[np.float64],
+    weights: NDArray[np.float64] | None = None,
+) -> Measures:
+    """Root mean square and mean absolute error, and R² about the mean of these rows."""
+    gap = y - prediction
+    square = _mean_square(gap, weights)
+    spread = _mean_square(y - np.average(y, weights=weights), weights)
+    return {
+        "rmse": float(np.sqrt(square)),
+        "mae": float(np.average(np.abs(gap), weights=weights)),
+        "r2": _r2(square, spread),
+    }
+
+
+def no_better_than(models: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """The simplest model with no larger error, `NULL` or `LINEAR`; None if this one is best."""
+    for name in (NULL, LINEAR):
+        if models[THIS]["rmse"] >= models[name]["rmse"]:
+            return name
+    return None
+
+
+def linear_model() -> Any:
+    """The linear model that others are compared with, not yet fitted.
+
+    Ridge regression on standardised inputs; the penalty, 1e-6 to 1e6, is the one with the smallest
+    leave-one-out error.
+    """
+    from sklearn.linear_model import RidgeCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(), RidgeCV(np.logspace(-6, 6, 25)))
+
+
+def fit_linear(rows: Rows) -> Any:
+    """Fit `linear_model`, with weights of rows in means, scales and squares."""
+    with warnings.catch_warnings():
+        # Inputs that are constant in a fold, or more inputs than rows: not the user's concern.
+        warnings.simplefilter("ignore")
+        return linear_model().fit(
+            rows.X,
+            rows.y,
+            standardscaler__sample_weight=rows.weights,
+            ridgecv__sample_weight=rows.weights,
+        )
+
+
+def fit_mean(rows: Rows) -> Any:
+    """Fit the null model: the weighted mean of the target, whatever the inputs."""
+    from sklearn.dummy import DummyRegressor
+
+    return DummyRegressor().fit(rows.X, rows.y, rows.weights)
+
+
+def _simple_out_of_fold(rows: Rows, folds: Sequence[Fold]) -> dict[str, Measures]:
+    """Errors of the simple models, each row predicted by models fitted without its fold."""
+    every = np.arange(len(rows.y))
+    # Folds number the rows that count.
+    rows = TrainingRows(rows.X, rows.y, rows.weights, every).take(every[_counted(rows)])
+    held_out = rows.take(np.concatenate([out for _, out in folds]))
+    predictions: dict[str, list[NDArray[np.float64]]] = {LINEAR: [], NULL: []}
+    for train, out in folds:
+        for name, fit in ((LINEAR, fit_linear), (NULL, fit_mean)):
+            predictions[name].append(fit(rows.take(train)).predict(rows.X[out]))
+    return {
+        name: measures(held_out.y, np.concatenate(parts), held_out.weights)
+        for name, parts in predictions.items()
+    }
+
+
+def _folds_of(model: Any, rows: Rows) -> list[Fold]:
+    """The folds behind the out-of-fold residuals of a fit."""
+    cv = getattr(model, "residual_cv", getattr(model, "cv", None))
+    return _folds(FOLDS if cv is None else cv, rows, model.seed_)
+
+
+def _folds(cv: Any, rows: Rows, seed: int) -> list[Fold]:
+    for choice in (cv, FOLDS):
+        try:
+            return make_folds("cv", choice, rows.X, rows.y, seed, counted=_counted(rows))
+        except ValueError:
+            continue
+    # All rows are equal: none can be held out.
+    every = np.arange(np.count_nonzero(_counted(rows)))
+    return [(every, every)]
+
+
+def _counted(rows: Rows) -> NDArray[np.bool_]:
+    if rows.weights is None:
+        return np.ones(len(rows.y), dtype=bool)
+    return np.asarray(rows.weights > 0)
+
+
+def _predict(model: Any, rows: Rows, target: int) -> NDArray[np.float64]:
+    prediction: NDArray[np.float64] = model.expansion_.predict(rows.X)[:, target]
+    return prediction
+
+
+def _mean_square(values: NDArray[np.float64], weights: NDArray[np.float64] | None) -> float:
+    return float(np.average(values**2, weights=weights))
+
+
+def _r2(square: float, spread: float) -> float | None:
+    return 1 - square / spread if spread > 0 else None
