@@ -45,7 +45,7 @@ STUDIES = ["experiments list"]
 # Each command: its line in --help, the extras of pyproject.toml it needs, and its steps, which
 # `python -m` runs in turn until one fails (NAME=value in front sets an environment variable).
 COMMANDS = {
-    "demo": ("see harfe at work on a small example", [], ["harfe.cli.demo"]),
+    "demo": ("see harfe at work on a small example", [], ["harfe.cli.commands.demo"]),
     "test": (
         "all tests and the coverage gate; test --quick; test ARGS: pytest",
         ["test"],

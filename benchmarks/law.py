@@ -3,8 +3,9 @@
 For every problem and split: candidates are fitted and stacked by cross-validation on the training
 part; then sparse models of 32 and 128 features are made in several ways and judged on the rest.
 The table gives geometric means of error / error of the dense reference (the stack), with standard
-errors of the mean of its logarithm over problems and splits. Friedman 1-3: 200 rows, judged without noise. Real
-data (with HARFE_DATA): the paper's training rows alone, 80 % of them to learn from.
+errors of the mean of its logarithm over problems and splits. Friedman 1-3: 200 rows, judged
+without noise. Real data (with HARFE_DATA): only the paper's training rows, 80 % of them to learn
+from.
 
     python benchmarks/law.py [--splits 2] [--jobs 2] [--only friedman1 ...]
 

@@ -331,7 +331,7 @@ def ready(dev, runner, monkeypatch):
 def test_demo(ready, runner, capsys):
     assert ready.main(["demo"]) == 0
     assert ready.extras == []
-    assert runner.take() == [[str(ready.PYTHON), "-m", "harfe.cli.demo"]]
+    assert runner.take() == [[str(ready.PYTHON), "-m", "harfe.cli.commands.demo"]]
     assert capsys.readouterr().out == ""
 
 

@@ -598,7 +598,7 @@ def test_demo_writes_a_table_to_try(here, run):
 
 
 def test_demo_shows_the_main_job(run, monkeypatch):
-    monkeypatch.setattr("harfe.cli.demo.main", lambda: sys.stdout.write("shown\n"))
+    monkeypatch.setattr("harfe.cli.commands.demo.main", lambda: sys.stdout.write("shown\n"))
     assert run("demo") == (0, "shown\n", "")
 
 

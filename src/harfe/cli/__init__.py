@@ -1,5 +1,1 @@
-"""The commands of `harfe`, one module each.
-
-A module has `add(commands)`, which describes its options with the standard library alone, and
-`run(options)`, which imports what the work needs. `harfe --help` thus waits for nothing.
-"""
+"""The `harfe` command line: what is typed is parsed, errors become one sentence each."""

@@ -1,6 +1,6 @@
 """The `harfe` command: exit code 0 if all is well, 1 if the input is at fault, 2 if the typing is.
 
-Commands live in `harfe.cli`; here their mistakes become one sentence each.
+Commands live in `harfe.cli.commands`; here their mistakes become one sentence each.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from harfe import __version__
-from harfe.cli import compare, datasets, demo, explain, export, fit, predict, report
+from harfe.cli.commands import compare, datasets, demo, explain, export, fit, predict, report
 from harfe.cli.common import CommandError, Parser, UsageError, one_sentence, say
 
 _ABOUT = """\

@@ -1,6 +1,6 @@
 """`harfe demo`: harfe at work, and a table to try the other commands on.
 
-``python -m harfe.cli.demo`` shows the same without the command, for a fresh clone.
+``python -m harfe.cli.commands.demo`` shows the same without the command, for a fresh clone.
 """
 
 from __future__ import annotations
