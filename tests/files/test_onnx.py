@@ -9,13 +9,13 @@ import pytest
 
 from harfe import HARFERegressor, HARFERegressorCV
 from harfe.estimators import regressor_cv as selection
+from harfe.features.activations import ACTIVATIONS
 from harfe.files.onnx import to_onnx
 from harfe.tables import TableEncoder, TableModel
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
-ACTIVATIONS = ["sin", "cos", "tanh", "sigmoid", "relu", "exp"]
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
 SMALL = {"n_components": 200, "n_nonzero_coefs": 15, "alpha": 1e-2, "random_state": 0}
 

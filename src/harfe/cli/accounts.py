@@ -12,6 +12,7 @@ from harfe._core.folds import make_folds
 from harfe.cli.common import bars, percent
 from harfe.compare.methods import METHODS
 from harfe.explain.overall import Explanation
+from harfe.features.activations import ACTIVATIONS
 from harfe.tables import TableModel, TrainingRows
 
 
@@ -109,7 +110,7 @@ def head_lines(model: TableModel) -> list[str]:
     used = np.unique(expansion.features.indices[expansion.features.indices >= 0])
     indices = expansion.features.indices
     order = int((indices >= 0).sum(axis=1).max()) if len(indices) else 0
-    terms = _plural(len(indices), _noun(expansion.features.activation))
+    terms = _plural(len(indices), ACTIVATIONS[expansion.features.activation].noun)
     columns, inputs = len(model.encoder.columns), len(expansion.columns)
     encoded = f" ({_plural(inputs, 'input')})" if inputs != columns else ""
     return [
@@ -117,10 +118,6 @@ def head_lines(model: TableModel) -> list[str]:
         f"Terms    {terms} of at most {_plural(order, 'input')} each, "
         f"{len(used)} of {len(expansion.columns)} inputs in use",
     ]
-
-
-def _noun(activation: str) -> str:
-    return {"sin": "sine", "cos": "cosine"}.get(activation, f"{activation} term")
 
 
 def _plural(count: int, noun: str) -> str:

@@ -19,6 +19,7 @@ from harfe.cli.common import (
     file_settings,
     say,
 )
+from harfe.features.activations import ACTIVATIONS
 
 if TYPE_CHECKING:
     from harfe.tables import TrainingRows
@@ -79,7 +80,8 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--order", metavar="Q", type=_count, help="inputs that a sine may join at most, e.g. 2"
     )
-    group.add_argument("--activation", choices=["sin", "cos", "tanh", "sigmoid", "relu"])
+    real = [name for name, row in ACTIVATIONS.items() if not row.is_complex]
+    group.add_argument("--activation", choices=real)
     group.add_argument("--seed", type=_seed, default=0, help="equal seeds give equal models")
     group.add_argument("--max-time", metavar="SECONDS", type=_positive, help="stop choosing then")
     group.add_argument(

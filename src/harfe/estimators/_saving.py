@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from harfe.features.mixed_law import Law
 from harfe.features.pool import FeaturePool
-from harfe.model.pool_origin import PoolOrigin
 from harfe.model.expansion import Expansion
+from harfe.model.pool_origin import PoolOrigin
 from harfe.solvers.pursuit import StopReason
 
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from harfe._core.arguments import is_whole
 from harfe._core.threads import blocks
 from harfe.explain.grids import Tensors
-from harfe.explain.inputs.distribution import TRIGONOMETRIC, InputLaw
+from harfe.explain.inputs.distribution import InputLaw
 from harfe.explain.waves import Waves
 from harfe.model.expansion import Expansion
 from harfe.model.terms import IndexSet, group_features
@@ -183,8 +183,7 @@ def anova(expansion: Expansion, law: InputLaw, target: int = 0) -> Anova:
     # In units of the largest coefficient no square overflows.
     unit = float(np.abs(expansion.coef[target]).max(initial=0.0)) or 1.0
     scaled = replace(expansion, coef=expansion.coef / unit)
-    closed_form = expansion.features.activation in TRIGONOMETRIC
-    parts = (Waves if closed_form else Tensors)(scaled, law, target)
+    parts = (Waves if expansion.features.is_wave else Tensors)(scaled, law, target)
     squares = np.array([parts.variance(u) for u in parts.sets])
     total = float(squares.sum())
     means = parts.mean * unit
@@ -196,7 +195,7 @@ def anova(expansion: Expansion, law: InputLaw, target: int = 0) -> Anova:
             sets=parts.sets,
             variances=squares * unit * unit,
             shares=squares / total if total > 0 else np.zeros(len(squares)),
-            exact=closed_form,
+            exact=expansion.features.is_wave,
             expansion=expansion,
             law=law,
             target=target,

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from harfe._core.arguments import is_whole
 from harfe._core.table import Table, jsonable
 from harfe.explain.anova import check_target
-from harfe.explain.inputs.distribution import TRIGONOMETRIC
 from harfe.explain.inputs.summary import KeptInputs, subset_means
 from harfe.explain.waves import wave_amplitudes
 from harfe.features.pool import FeaturePool
@@ -111,7 +110,7 @@ def partial_dependence(
             kept = KeptInputs.of(expansion, X, weights, for_good=False)
     grid_values = resolve_grid(grid, chosen, kept, expansion)
     points = grid_points(grid_values)
-    if expansion.features.activation in TRIGONOMETRIC:
+    if expansion.features.is_wave:
         means = _other_means(expansion, kept, chosen, X, share)
         average = _of_waves(expansion, chosen, means, points, target)
     elif X is None or share is None:

@@ -13,10 +13,10 @@ import numpy as np
 
 from harfe.explain.inputs.distribution import InputLaw
 from harfe.explain.inputs.summary import KeptInputs
-from harfe.features.law import ACTIVATIONS, FeatureLaw
+from harfe.features.activations import ACTIVATIONS
+from harfe.features.law import FeatureLaw
 from harfe.features.mixed_law import MixedLaw
 from harfe.features.pool import FeaturePool
-from harfe.model.pool_origin import PoolOrigin
 from harfe.features.units import InputBounds, InputUnits
 from harfe.files.specs import (
     Array,
@@ -35,6 +35,7 @@ from harfe.files.specs import (
 )
 from harfe.learning.candidates import LearnedLaw
 from harfe.model.expansion import Expansion
+from harfe.model.pool_origin import PoolOrigin
 from harfe.model.uncertainty import Posterior, Uncertainty
 from harfe.solvers.pursuit import StopReason
 
@@ -78,7 +79,7 @@ def _features(s: str, q: str) -> Part:
         "indices": Array("i", (s, q)),
         "values": Array("f", (s, q)),
         "phases": Array("f", (s,)),
-        "activation": Text(ACTIVATIONS),
+        "activation": Text(tuple(ACTIVATIONS)),
     }
     return Part(FeaturePool, fields, _pool_is_wrong)
 

@@ -14,12 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from harfe._core.arguments import is_whole
 from harfe.estimators.regressor import HARFERegressor
 from harfe.estimators.regressor_cv import HARFERegressorCV
-from harfe.model.pool_origin import PoolOrigin
 from harfe.files import container as model_file
 from harfe.files.container import ModelFileError
 from harfe.files.model_parts import ATTRIBUTES, SEARCH_ATTRIBUTES
 from harfe.files.plain_data import NotPlain, Reader, Writer
 from harfe.files.specs import ByName, Plain, Spec, Text
+from harfe.model.pool_origin import PoolOrigin
 
 FORMAT = "harfe-model"
 FORMAT_VERSION = 1

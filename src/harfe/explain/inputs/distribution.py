@@ -29,9 +29,6 @@ from harfe.features.units import InputBounds
 
 LAWS = ("independent", "uniform", "normal")
 
-# Activations that are sums of waves e^{iz}: all that the closed forms are for.
-TRIGONOMETRIC = ("sin", "cos", "exp")
-
 # Nodes of an input where the function is no sum of waves: no frequency says how many it takes.
 PLAIN_NODES = 64
 

@@ -72,7 +72,8 @@ def to_onnx(
     sets = list(group_features(model.expansion_).values())
     shape = () if model._y_ndim == 1 else (len(model.expansion_.coef),)
     parts = PARTS[1:] if model.expansion_.complex_output else PARTS[:1]
-    values = [_evaluate(graph, part, z) for part, z in _arguments(graph, X, function)]
+    arguments = _arguments(graph, X, function)
+    values = [own.nodes(graph, z) for own, z in zip(function.sums, arguments, strict=True)]
     for part, take in zip(parts, (np.real, np.imag), strict=False):
         coef = [take(own.coef) for own in function.sums]
         value = _total(graph, values, [c.T for c in coef], take(function.constant))
@@ -97,8 +98,8 @@ def to_onnx(
     return proto
 
 
-def _arguments(graph: Graph, X: str, function: StatedFunction) -> list[tuple[str, str]]:
-    """Operator and argument z_j + phase_j, shape (rows, s), of every sum."""
+def _arguments(graph: Graph, X: str, function: StatedFunction) -> list[str]:
+    """Arguments z_j + phase_j of every sum, shape (rows, s)."""
     X = graph.op("Gather", X, graph.constant(function.used, np.int64), axis=1)
     if function.lower is not None and function.upper is not None:
         X = graph.op("Max", X, graph.constant(function.lower))
@@ -110,14 +111,7 @@ def _arguments(graph: Graph, X: str, function: StatedFunction) -> list[tuple[str
         inputs = graph.op("Gather", X, graph.constant(indices, np.int64), axis=1)
         products.append(graph.op("Mul", inputs, graph.constant(values)))
     z = graph.sum(products)
-    return [(own.operator, graph.op("Add", z, graph.constant(own.phases))) for own in function.sums]
-
-
-def _evaluate(graph: Graph, operator: str, z: str) -> str:
-    if operator != "Falling":
-        return graph.op(operator, z)
-    one = graph.constant(1.0)
-    return graph.op("Div", one, graph.op("Add", one, graph.op("Exp", z)))
+    return [graph.op("Add", z, graph.constant(own.phases)) for own in function.sums]
 
 
 def _total(

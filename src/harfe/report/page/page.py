@@ -9,6 +9,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+from harfe.features.activations import ACTIVATIONS
 from harfe.report.content.errors import GIVEN, HELD_OUT, LINEAR, NULL, OUT_OF_FOLD, THIS, pick
 from harfe.report.page.facts import facts, formula, inputs, notes
 from harfe.report.page.figures import ROWS_TEXT, Figures
@@ -46,7 +47,8 @@ def render(summary: dict[str, Any]) -> str:
         A whole HTML document. It loads nothing; its script is the only one that may run.
     """
     figures = Figures(summary)
-    style, script = _template("report.css"), _template("report.js")
+    style = _template("report.css")
+    script = _template("report.js").replace("/* activations */", _functions())
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     slots = {
         "target": escape(summary["target"]),
@@ -78,6 +80,15 @@ def render(summary: dict[str, Any]) -> str:
 
 def _template(name: str) -> str:
     return (files("harfe.report.page") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _functions() -> str:
+    """Activations in the script: name, and a·φ(z), or a·Re φ(z) + b·Im φ(z)."""
+    sums = {
+        name: " + ".join(f"{c} * ({part})" for c, part in zip("ab", row.script, strict=False))
+        for name, row in ACTIVATIONS.items()
+    }
+    return ", ".join(f"{name}: (z, a, b) => {text}" for name, text in sums.items())
 
 
 def _json(value: Any) -> str:
