@@ -31,6 +31,7 @@ from harfe import HARFERegressor, SparseRandomFeatures, StopReason
 from harfe._core.sklearn_compat import HAS_CALLBACKS
 from harfe.cli import demo
 from harfe.datasets import make_additive, make_function
+from harfe.features.activations import ACTIVATIONS
 from harfe.solvers.homes import RecomputedProblem, StoredProblem
 
 SMALL = {"n_components": 300, "n_nonzero_coefs": 20, "random_state": 0}
@@ -334,7 +335,7 @@ def test_a_fit_that_cannot_fit_says_what_to_change(friedman):
         model.fit(friedman.X, friedman.y)
 
 
-@pytest.mark.parametrize("activation", ["sin", "cos", "tanh", "sigmoid", "relu", "exp"])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_every_activation_learns(friedman, activation):
     model = HARFERegressor(1000, 60, activation=activation, alpha=1e-2, random_state=0)
     model.fit(friedman.X, friedman.y)

@@ -11,7 +11,8 @@ import pytest
 from shared import FORMULAS
 
 from harfe.features import kernels
-from harfe.features.kernels import CODES, LARGEST_FAST_ARGUMENT
+from harfe.features.activations import CODES
+from harfe.features.kernels import LARGEST_FAST_ARGUMENT
 
 pytestmark = pytest.mark.compiled
 

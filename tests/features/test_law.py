@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from harfe.features.law import ACTIVATIONS, BIASES, WEIGHTS, FeatureLaw
+from harfe.features.activations import ACTIVATIONS
+from harfe.features.law import BIASES, WEIGHTS, FeatureLaw
 
 # Seeds are fixed, so these are not chances of failure: they say what counts as agreement.
 AGREE = 1e-3
@@ -378,7 +379,7 @@ def laws(draw_from):
         weights=draw_from(st.sampled_from(WEIGHTS)),
         scale=scale,
         bias=draw_from(st.sampled_from(BIASES)),
-        activation=draw_from(st.sampled_from(ACTIVATIONS)),
+        activation=draw_from(st.sampled_from(list(ACTIVATIONS))),
         variable_weights=p,
         interaction_cst=draw_from(st.none() | subsets),
     )

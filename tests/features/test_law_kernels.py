@@ -498,7 +498,10 @@ def test_overlapping_groups_have_no_closed_form():
 
 @pytest.mark.parametrize("activation", ["relu", "tanh", "sigmoid"])
 def test_other_activations_have_no_closed_form(activation):
-    message = f"kernel: activation={activation!r} has no closed form here; sin, cos and exp have"
+    message = (
+        f"kernel: activation={activation!r} has no closed form; pass a law with one of 'sin', "
+        "'cos', 'exp'"
+    )
     with refused(message):
         FeatureLaw(3, activation=activation).kernel(rows(2, 3))
 

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shared import FORMULAS
 
-from harfe.features.law import ACTIVATIONS, FeatureLaw
+from harfe.features.activations import ACTIVATIONS
+from harfe.features.law import FeatureLaw
 from harfe.features.pool import FeaturePool, Rows
 from harfe.features.units import InputUnits, measure_units
 

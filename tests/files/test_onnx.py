@@ -9,13 +9,13 @@ import pytest
 
 from harfe import HARFERegressor, HARFERegressorCV
 from harfe.estimators import regressor_cv as selection
+from harfe.features.activations import ACTIVATIONS
 from harfe.files.onnx import to_onnx
 from harfe.tables import TableEncoder, TableModel
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
-ACTIVATIONS = ["sin", "cos", "tanh", "sigmoid", "relu", "exp"]
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
 SMALL = {"n_components": 200, "n_nonzero_coefs": 15, "alpha": 1e-2, "random_state": 0}
 
@@ -199,7 +199,7 @@ def test_the_encoder_is_part_of_the_graph(missing, dtype):
     new = make_table(seed=1)
     for column in ("size", "weight"):
         new[column] = new[column].astype(dtype)
-    out = run(to_onnx(model, dtype=dtype, terms=True), feeds_of(new, dtype))
+    out = run(model.to_onnx(dtype=dtype, terms=True), feeds_of(new, dtype))
     for column in ("size", "weight"):
         new[column] = new[column].astype(float)
     assert_agree(out["prediction"], model.predict(new), dtype)

@@ -28,6 +28,7 @@ import harfe
 from harfe import FeatureLaw, HARFERegressor, HARFERegressorCV
 from harfe import files as persist
 from harfe.estimators import regressor_cv as selection
+from harfe.features.activations import ACTIVATIONS
 from harfe.features.mixed_law import MixedLaw
 from harfe.files import ModelFileError
 from harfe.files import container as model_file
@@ -121,7 +122,7 @@ def assert_same_model(model, again, X):
 # --- the way there and back ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("activation", ["sin", "cos", "tanh", "sigmoid", "relu", "exp"])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_every_activation_comes_back(xy, tmp_path, activation):
     model = HARFERegressor(**SMALL, activation=activation, residual_cv=3).fit(*xy)
     assert_same_model(model, round_trip(model, tmp_path), xy[0])

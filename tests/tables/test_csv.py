@@ -14,14 +14,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from harfe.tables import TableError, arrow_csv, open_table, read_table
+from harfe.tables import TableError, open_table, read_table
 from harfe.tables.columns import number
+from harfe.tables.readers import arrow_csv
 from harfe.tables.readers.lines import Lines
 from harfe.tables.writers import CsvWriter
 
 
 def without_pyarrow():
-    return mock.patch.dict(sys.modules, {"harfe.tables.arrow_csv": None})
+    return mock.patch.dict(sys.modules, {"harfe.tables.readers.arrow_csv": None})
 
 
 def blocks_of(path, columns=None, texts=(), **given):
@@ -442,7 +443,7 @@ def test_python_does_it_all_where_pyarrow_is_missing(path):
     path.write_text(PLAIN)
     gone = {name: None for name in sys.modules if name.partition(".")[0] == "pyarrow"}
     with mock.patch.dict(sys.modules, gone):
-        del sys.modules["harfe.tables.arrow_csv"]
+        del sys.modules["harfe.tables.readers.arrow_csv"]
         assert read_table(path)["size"].tolist() == [i + 0.5 for i in range(9)]
         file = io.StringIO()
         CsvWriter(file, ["y"], ",", ".").write([], [np.array([1.0, 2.5])])

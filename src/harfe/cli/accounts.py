@@ -9,6 +9,7 @@ import numpy as np
 from harfe._core.wording import percent, plural
 from harfe.cli.common import IMPORTANCE, bars
 from harfe.explain.overall import Explanation
+from harfe.features.activations import ACTIVATIONS
 from harfe.tables import TableModel
 from harfe.tables.judging import HELD_OUT, LINEAR, NULL, THIS, no_better_than, stored
 
@@ -73,10 +74,11 @@ def _head_lines(model: TableModel) -> list[str]:
     order = int(present.sum(axis=1).max()) if len(present) else 0
     columns, inputs = len(model.encoder.columns), len(expansion.columns)
     encoded = f" ({plural(inputs, 'input')})" if inputs != columns else ""
+    size = plural(len(present), ACTIVATIONS[expansion.features.activation].noun)
     return [
         f"Model    {model.encoder.target or 'y'} from {plural(columns, 'column')}{encoded}{came}",
-        f"Size     {plural(len(present), _noun(expansion.features.activation))} of at most "
-        f"{plural(order, 'input')} each; {len(used)} of {plural(inputs, 'input')} used",
+        f"Size     {size} of at most {plural(order, 'input')} each; {len(used)} of "
+        f"{plural(inputs, 'input')} used",
     ]
 
 
@@ -113,7 +115,3 @@ def _error_lines(model: TableModel) -> list[str]:
 def _importance_lines(explanation: Explanation, most: int) -> list[str]:
     ranking = explanation.ranking
     return [IMPORTANCE, *bars(ranking["variable"].tolist(), ranking["total"].tolist(), most)]
-
-
-def _noun(activation: str) -> str:
-    return {"sin": "sine", "cos": "cosine"}.get(activation, f"{activation} feature")

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from harfe._core.arguments import is_whole
 from harfe._core.threads import blocks
 from harfe.explain.grids import Tensors
-from harfe.explain.inputs.distribution import TRIGONOMETRIC, InputDistribution
+from harfe.explain.inputs.distribution import InputDistribution
 from harfe.explain.inputs.seen import grid_points
 from harfe.explain.waves import Waves
 from harfe.model.expansion import Expansion
@@ -201,8 +201,7 @@ def anova(expansion: Expansion, distribution: InputDistribution, target: int = 0
     # In units of the largest coefficient, squares do not overflow.
     unit = float(np.abs(expansion.coef[target]).max(initial=0.0)) or 1.0
     scaled = replace(expansion, coef=expansion.coef / unit)
-    closed_form = expansion.features.activation in TRIGONOMETRIC
-    parts = (Waves if closed_form else Tensors)(scaled, distribution, target)
+    parts = (Waves if expansion.features.is_wave else Tensors)(scaled, distribution, target)
     squares = np.array([parts.variance(u) for u in parts.sets])
     total = float(squares.sum())
     means = parts.mean * unit
@@ -214,7 +213,7 @@ def anova(expansion: Expansion, distribution: InputDistribution, target: int = 0
             sets=parts.sets,
             variances=squares * unit * unit,
             shares=squares / total if total > 0 else np.zeros(len(squares)),
-            exact=closed_form,
+            exact=expansion.features.is_wave,
             expansion=expansion,
             distribution=distribution,
             target=target,

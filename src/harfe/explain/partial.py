@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from harfe._core.arguments import is_whole
 from harfe._core.table import Table, jsonable
 from harfe.explain.anova import check_target
-from harfe.explain.inputs.distribution import TRIGONOMETRIC
 from harfe.explain.inputs.seen import SeenInput, grid_points
 from harfe.explain.inputs.summary import InputSummary, subset_means
 from harfe.explain.waves import wave_amplitudes
@@ -113,7 +112,7 @@ def partial_dependence(
             kept = InputSummary.of(expansion, X, weights, for_good=False)
     grid_values = resolve_grid(grid, chosen, kept, expansion)
     points = grid_points(grid_values)
-    if expansion.features.activation in TRIGONOMETRIC:
+    if expansion.features.is_wave:
         means = _other_means(expansion, kept, chosen, X, share)
         average = _of_waves(expansion, chosen, means, points, target)
     elif X is None or share is None:

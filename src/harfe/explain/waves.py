@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from harfe.explain.inputs.distribution import InputDistribution
 from harfe.explain.subsets import Members, members_of, subsets_of
+from harfe.features.activations import ACTIVATIONS
 from harfe.model.expansion import Expansion
 from harfe.model.terms import IndexSet
 
@@ -33,9 +34,6 @@ _LARGEST_GRID = 100_000
 
 # Features per block in sums over pairs of features.
 _PAIR_BLOCK = 512
-
-# f = Re Σ A e^{iz}: sin z = Re(-i e^{iz}).
-_TURN = {"sin": -1j, "cos": 1.0, "exp": 1.0}
 
 
 class Waves:
@@ -135,7 +133,7 @@ class _Input:
 def wave_amplitudes(expansion: Expansion, target: int) -> NDArray[np.complex128]:
     """A of f = intercept + Re Σ A e^{i<w, x>} for every real output, shape (parts, features)."""
     pool, coef = expansion.features, expansion.coef[target]
-    turn = _TURN[pool.activation] * np.exp(1j * pool.phases)
+    turn = ACTIVATIONS[pool.activation].turn * np.exp(1j * pool.phases)
     # The imaginary part of z is the real part of -iz.
     parts = [coef, -1j * coef] if pool.is_complex else [coef.real, coef.imag]
     return np.array(parts[: 1 + expansion.complex_output]) * turn

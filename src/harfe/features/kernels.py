@@ -1,7 +1,7 @@
-"""The compiled inner loops: features, their moments and scaling, prediction; nothing else.
+"""The compiled inner loops: features, their moments and scaling, prediction.
 
 Inputs come transposed, `XT` of shape (variables, rows), so that one variable of a block of rows is
-contiguous. Every loop is written such that LLVM vectorises it; what breaks that is noted.
+contiguous. Every loop is written so that LLVM vectorises it; exceptions are noted.
 """
 
 from __future__ import annotations
@@ -10,18 +10,6 @@ import math
 
 import numpy as np
 from numba import njit
-
-# What `code` means in the loops below. The last three are derivatives.
-CODES = {
-    "sin": 0,
-    "cos": 1,
-    "tanh": 2,
-    "sigmoid": 3,
-    "relu": 4,
-    "tanh_slope": 5,
-    "sigmoid_slope": 6,
-    "step": 7,
-}
 
 # Not "reassoc": it would cancel the steps of the range reduction against each other.
 _FLAGS = {"nnan", "ninf", "nsz", "arcp", "contract"}
@@ -84,35 +72,39 @@ def _cosine_row(z, n, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _activate(code, bound, z, n, out):  # type: ignore[no-untyped-def]
-    """Write φ(z) to out; `bound` is at least max |z|. z and out must not overlap."""
-    if code == 0:
+    """Write φ(z) to out; `bound` is at least max |z|. z and out must not overlap.
+
+    Codes are those of `harfe.features.activations.CODES`. They are literals here because the cache
+    of compiled code notices changes of this file only.
+    """
+    if code == 0:  # sin
         if bound <= LARGEST_FAST_ARGUMENT:
             _sine_row(z, n, out)
         else:
             for i in range(n):
                 out[i] = math.sin(z[i])
-    elif code == 1:
+    elif code == 1:  # cos
         if bound <= LARGEST_FAST_ARGUMENT:
             _cosine_row(z, n, out)
         else:
             for i in range(n):
                 out[i] = math.cos(z[i])
-    elif code == 2:
+    elif code == 2:  # tanh
         for i in range(n):
             out[i] = math.tanh(z[i])
-    elif code == 3:
+    elif code == 3:  # sigmoid
         for i in range(n):
             out[i] = 0.5 * (1.0 + math.tanh(0.5 * z[i]))
-    elif code == 4:
+    elif code == 4:  # relu
         for i in range(n):
             out[i] = max(z[i], 0.0)
-    elif code == 5:
+    elif code == 5:  # tanh_slope
         for i in range(n):
             out[i] = 1.0 - math.tanh(z[i]) ** 2
-    elif code == 6:
+    elif code == 6:  # sigmoid_slope
         for i in range(n):
             out[i] = 0.25 * (1.0 - math.tanh(0.5 * z[i]) ** 2)
-    else:
+    else:  # step
         for i in range(n):
             out[i] = 1.0 if z[i] > 0.0 else 0.0
 

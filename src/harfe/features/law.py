@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harfe._core.arguments import check_choice, check_count, is_number, is_whole
+from harfe.features.activations import ACTIVATIONS
 from harfe.features.index_sets import IndexSets
 from harfe.features.law_kernels import symmetric_kernel
 from harfe.features.law_parameters import resolve_groups, resolve_numbers, resolve_orders
 from harfe.features.pool import FeaturePool
 
-ACTIVATIONS = ("sin", "cos", "tanh", "sigmoid", "relu", "exp")
 WEIGHTS = ("normal", "uniform")
 BIASES = ("phase", "uniform", "none")
 
@@ -79,7 +79,7 @@ class FeatureLaw:
     tempering: float = 0.0
 
     def __post_init__(self) -> None:
-        check_choice("activation", self.activation, ACTIVATIONS)
+        check_choice("activation", self.activation, tuple(ACTIVATIONS))
         check_choice("weights", self.weights, WEIGHTS)
         check_choice("bias", self.bias, BIASES)
         d = self.n_variables
@@ -257,19 +257,21 @@ class FeatureLaw:
         -------
         array of shape (rows of X, rows of Z)
         """
-        if self.activation not in ("sin", "cos", "exp"):
+        phi = ACTIVATIONS[self.activation]
+        if not phi.is_wave:
+            waves = ", ".join(repr(name) for name, row in ACTIVATIONS.items() if row.is_wave)
             raise ValueError(
-                f"kernel: activation={self.activation!r} has no closed form here; sin, cos and exp "
-                "have"
+                f"kernel: activation={self.activation!r} has no closed form; pass a law with one "
+                f"of {waves}"
             )
         XT = self._transposed("X", X)
         ZT = None if Z is None else self._transposed("Z", Z)
         K = self._mean_cosine(XT, ZT)
-        if self.activation != "exp":
+        if not phi.is_complex:
             # sin a sin b = (cos(a - b) - cos(a + b)) / 2; the phase enters the sum twice.
             double_phase = {"phase": 0.0, "uniform": np.sin(2.0) / 2, "none": 1.0}[self.bias]
             if double_phase:
-                sign = 1.0 if self.activation == "cos" else -1.0
+                sign = (phi.turn**2).real
                 K += sign * double_phase * self._mean_cosine(XT, -(XT if ZT is None else ZT))
             K /= 2
         if self.tempering:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from harfe._core.threads import blocks, run_blocks
 from harfe.features import kernels
+from harfe.features.activations import ACTIVATIONS, CODES
 from harfe.features.units import InputUnits
 
 _FEATURE_BLOCK = 128
@@ -32,7 +33,7 @@ class FeaturePool:
         Their weights; 0 where padded.
     phases : float array of shape (N,)
     activation : str
-        φ, one of "sin", "cos", "tanh", "sigmoid", "relu", "exp" (exp(i·), complex).
+        Name of φ in `harfe.features.activations`.
     """
 
     n_variables: int
@@ -47,7 +48,12 @@ class FeaturePool:
     @property
     def is_complex(self) -> bool:
         """Whether the features are exp(i·)."""
-        return self.activation == "exp"
+        return ACTIVATIONS[self.activation].is_complex
+
+    @property
+    def is_wave(self) -> bool:
+        """Whether the features are waves, for which explanations have closed forms."""
+        return ACTIVATIONS[self.activation].is_wave
 
     @property
     def present(self) -> NDArray[np.bool_]:
@@ -117,7 +123,7 @@ class FeaturePool:
         if self.is_complex:
             kernels.complex_features(*arguments, start, out)
         else:
-            kernels.features(*arguments, kernels.CODES[self.activation], start, out)
+            kernels.features(*arguments, CODES[self.activation], start, out)
 
     def evaluate(self, X: ArrayLike, dtype: Any = np.float64) -> NDArray[Any]:
         """Feature matrix of shape (rows, N): A of the paper, before any centring or scaling."""

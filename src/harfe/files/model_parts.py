@@ -13,7 +13,8 @@ import numpy as np
 
 from harfe.explain.inputs.distribution import InputDistribution
 from harfe.explain.inputs.summary import InputSummary
-from harfe.features.law import ACTIVATIONS, FeatureLaw
+from harfe.features.activations import ACTIVATIONS
+from harfe.features.law import FeatureLaw
 from harfe.features.mixed_law import MixedLaw
 from harfe.features.pool import FeaturePool
 from harfe.features.units import InputBounds, InputUnits
@@ -80,7 +81,7 @@ def _features(s: str, q: str) -> Part:
         "indices": Array("i", (s, q)),
         "values": Array("f", (s, q)),
         "phases": Array("f", (s,)),
-        "activation": Text(ACTIVATIONS),
+        "activation": Text(tuple(ACTIVATIONS)),
     }
     return Part(FeaturePool, fields, _pool_is_wrong)
 

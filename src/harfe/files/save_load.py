@@ -19,6 +19,7 @@ from harfe.files.container import ModelFileError
 from harfe.files.model_parts import ATTRIBUTES, DROPPED_ATTRIBUTES, SEARCH_ATTRIBUTES
 from harfe.files.plain_data import NotPlain, Reader, Writer
 from harfe.files.specs import ByName, Plain, Spec, Text
+from harfe.files.wrapped import Wrapped
 from harfe.model.pool_origin import PoolOrigin
 
 FORMAT = "harfe-model"
@@ -85,12 +86,11 @@ def save(
     >>> bool((again.predict(data.X) == model.predict(data.X)).all())
     True
     """
+    if isinstance(model, Wrapped):
+        encoder = model.encoder.to_dict() if encoder is None else encoder
+        meta = dict(model.meta) if meta is None else meta
+        model = model.model
     name: str = type(model).__name__
-    if name == "TableModel" and encoder is None:
-        # By name: a model without a table does not need that module.
-        own = model.meta if meta is None else meta
-        save(model.model, path, encoder=model.encoder.to_dict(), meta=own)
-        return
     if name not in _CLASSES or not _is_exactly(model, _CLASSES[name]):
         raise ValueError(
             f"model={model!r} must be a fitted HARFERegressor or HARFERegressorCV; for pipelines "

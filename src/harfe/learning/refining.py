@@ -18,9 +18,9 @@ import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from harfe.features import kernels
+from harfe.features.activations import ACTIVATIONS, CODES
 from harfe.features.pool import FeaturePool, Rows
 from harfe.learning.matching import Matched, Points
-from harfe.model.expansion import derivative
 
 # Ridge weight in units of the mean power of a feature: the noise of the reference, within these
 # bounds.
@@ -68,7 +68,7 @@ class _Problem:
             pool.indices,
             pool.values,
             pool.phases,
-            kernels.CODES[code],
+            CODES[code],
             0,
             out,
         )
@@ -101,7 +101,7 @@ class _Problem:
     def slopes(self, state: _Projection) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Gauss-Newton matrix and descent direction by phases, then weights."""
         pool, P = state.pool, self.n_points
-        code, sign = derivative(pool.activation)
+        code, sign = ACTIVATIONS[pool.activation].derivative
         slope = self.evaluate(pool, code)
         slope *= sign.real
         n_weights = int(np.count_nonzero(pool.indices >= 0))

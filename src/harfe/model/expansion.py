@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from harfe._core.threads import blocks, run_blocks
 from harfe.features import kernels
+from harfe.features.activations import ACTIVATIONS, CODES
 from harfe.features.pool import FeaturePool, Rows
 from harfe.features.units import InputBounds
 
@@ -22,21 +23,6 @@ _ROW_BLOCK = 2048
 
 # Gradients hold s slopes a row: fewer at a time, or taking fresh memory costs more than the sines.
 _GRADIENT_ROWS = 256
-
-# φ' as a multiple of another activation; exp(i·) is its own derivative times i.
-_DERIVATIVES: dict[str, tuple[str, complex]] = {
-    "sin": ("cos", 1),
-    "cos": ("sin", -1),
-    "tanh": ("tanh_slope", 1),
-    "sigmoid": ("sigmoid_slope", 1),
-    "relu": ("step", 1),
-    "exp": ("exp", 1j),
-}
-
-
-def derivative(activation: str) -> tuple[str, complex]:
-    """φ' as another activation and the factor it has."""
-    return _DERIVATIVES[activation]
 
 
 @dataclass(frozen=True)
@@ -83,7 +69,7 @@ class Expansion:
                     compact.indices,
                     compact.values,
                     compact.phases,
-                    kernels.CODES[activation],
+                    CODES[activation],
                     coef,
                     total,
                 )
@@ -97,7 +83,7 @@ class Expansion:
     def gradient(self, X: ArrayLike) -> NDArray[Any]:
         """Partial derivatives ∂f_t/∂x_j at the rows of X, shape (targets, rows, inputs)."""
         X = np.asarray(X)
-        activation, factor = _DERIVATIVES[self.features.activation]
+        activation, factor = ACTIVATIONS[self.features.activation].derivative
         coef = self.coef * factor if factor != 1 else self.coef
         weights = self.features.weights()
         parts = 2 if self.complex_output else 1
@@ -108,7 +94,7 @@ class Expansion:
                 slope = np.empty((len(self.features), inputs.n_rows))
                 arguments = (self.features.indices, self.features.values, self.features.phases)
                 kernels.features(
-                    inputs.transposed, inputs.largest, *arguments, kernels.CODES[kind], 0, slope
+                    inputs.transposed, inputs.largest, *arguments, CODES[kind], 0, slope
                 )
                 for t, c in enumerate(real_coef):
                     out[t, rows] += (weights @ (c[:, None] * slope)).T

@@ -21,15 +21,14 @@ from typing import Any
 import numpy as np
 
 from harfe._core.arguments import check_choice, check_count, is_whole
+from harfe.features.activations import ACTIVATIONS
 from harfe.model.expansion import Expansion
 
 KINDS = ("text", "latex", "sympy")
 
-_PERIODIC = ("sin", "cos", "exp")
-
-# Words of the formula itself, and those in the code that sympy makes of an expression.
-_TEXT_WORDS = {"sin", "cos", "tanh", "sigmoid", "relu", "exp", "clip", "minimum", "maximum"}
-_SYMPY_WORDS = {"sin", "cos", "tanh", "exp", "reduce", "minimum", "maximum", "Min", "Max"}
+# Words of the formula itself, and those that clipping takes in the code sympy makes of it.
+_TEXT_WORDS = {*ACTIVATIONS, "clip", "minimum", "maximum"}
+_CLIP_WORDS = {"reduce", "minimum", "maximum", "Min", "Max"}
 
 # Powers of ten between which numbers are written out.
 _PLAIN = range(-4, 6)
@@ -80,9 +79,10 @@ def input_symbols(expansion: Expansion) -> tuple[Any, ...]:
     ``sympy.lambdify(input_symbols(expansion), formula(expansion, "sympy"))(*X.T)`` predicts.
     """
     sympy = _sympy()
+    taken = _functions(sympy)
     names: list[str] = []
     for column in expansion.columns:
-        name = _identifier(column)
+        name = _identifier(column, taken)
         tries = [name, *(f"{name}_{k}" for k in range(2, len(expansion.columns) + 2))]
         names.append(next(name for name in tries if name not in names))
     return tuple(sympy.Symbol(name) for name in names)
@@ -107,7 +107,7 @@ def _addends(expansion: Expansion, target: int) -> list[_Addend]:
         if c == 0:
             continue
         if not expansion.complex_output:
-            if activation == "exp":
+            if features.is_complex:
                 activation, phase, c = "cos", phase + cmath.phase(c), abs(c)
             c = c.real
         weights = tuple(
@@ -139,7 +139,7 @@ def _sum(expansion: Expansion, target: int, style: _Style) -> str:
     parts = [(intercept, "")] if intercept != 0 else []
     for addend in _addends(expansion, target):
         phase = addend.phase
-        if addend.activation in _PERIODIC and abs(phase) > math.pi:
+        if ACTIVATIONS[addend.activation].is_wave and abs(phase) > math.pi:
             # Weights in the user's units may come with a phase of many turns.
             phase = math.remainder(phase, 2 * math.pi)
         inner: list[tuple[Any, str]] = [(w, inputs[k]) for k, w in addend.weights]
@@ -215,7 +215,8 @@ def _text(precision: int) -> _Style:
         return "`" + column.replace("`", "'") + "`"
 
     def call(activation: str, inner: str) -> str:
-        return f"exp(1j*({inner}))" if activation == "exp" else f"{activation}({inner})"
+        is_complex = ACTIVATIONS[activation].is_complex
+        return f"{activation}(1j*({inner}))" if is_complex else f"{activation}({inner})"
 
     def clip(name: str, lower: str | None, upper: str | None) -> str:
         if lower is not None and upper is not None:
@@ -231,13 +232,7 @@ def _latex(precision: int) -> _Style:
         return rf"{mantissa} \times 10^{{{power}}}" if power else mantissa
 
     def call(activation: str, inner: str) -> str:
-        if activation == "exp":
-            return rf"e^{{i\left({inner}\right)}}"
-        if activation == "relu":
-            return rf"\max\left(0, {inner}\right)"
-        known = activation in ("sin", "cos", "tanh")
-        function = f"\\{activation}" if known else rf"\operatorname{{{activation}}}"
-        return rf"{function}\left({inner}\right)"
+        return ACTIVATIONS[activation].latex % inner
 
     def clip(name: str, lower: str | None, upper: str | None) -> str:
         inner = name if lower is None else rf"\max\left({name}, {lower}\right)"
@@ -261,12 +256,20 @@ def _latex_name(column: str) -> str:
     )
 
 
-def _identifier(column: str) -> str:
+def _identifier(column: str, taken: set[str]) -> str:
     # Python takes names for the same that agree after this.
     name = re.sub(r"\W", "_", unicodedata.normalize("NFKC", column))
     if not name.isidentifier():
         name = f"x_{name}"
-    return f"{name}_" if keyword.iskeyword(name) or name in _SYMPY_WORDS else name
+    return f"{name}_" if keyword.iskeyword(name) or name in taken else name
+
+
+def _functions(sympy: Any) -> set[str]:
+    """Names of functions in the code that sympy makes of an expression."""
+    z = sympy.Symbol("z")
+    kind = sympy.core.function.Application
+    calls = [call for row in ACTIVATIONS.values() for call in row.sympy(sympy, z).atoms(kind)]
+    return _CLIP_WORDS | {type(call).__name__ for call in calls}
 
 
 def _as_sympy(expansion: Expansion, target: int) -> Any:
@@ -279,19 +282,11 @@ def _as_sympy(expansion: Expansion, target: int) -> Any:
                 inputs[k] = sympy.Max(inputs[k], float(lower))
             if math.isfinite(upper):
                 inputs[k] = sympy.Min(inputs[k], float(upper))
-    functions = {
-        "sin": sympy.sin,
-        "cos": sympy.cos,
-        "tanh": sympy.tanh,
-        # Unlike 1/(1 + exp(-z)) it does not overflow.
-        "sigmoid": lambda z: (1 + sympy.tanh(z / 2)) / 2,
-        "relu": lambda z: sympy.Max(0, z),
-        "exp": lambda z: sympy.exp(sympy.I * z),
-    }
     parts = [sympy.sympify(expansion.intercept[target].item())]
     for addend in _addends(expansion, target):
         z = sympy.Add(addend.phase, *(w * inputs[k] for k, w in addend.weights))
-        parts.append(sympy.sympify(addend.coef) * functions[addend.activation](z))
+        phi = ACTIVATIONS[addend.activation].sympy(sympy, z)
+        parts.append(sympy.sympify(addend.coef) * phi)
     return sympy.Add(*parts)
 
 

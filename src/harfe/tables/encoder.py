@@ -252,6 +252,12 @@ class TableEncoder:
             "notes": list(self.notes),
         }
 
+    def add_to(self, graph: Any) -> tuple[str, str | None]:
+        """Add this encoder to an ONNX graph; see `harfe.tables.onnx_nodes.add_encoder`."""
+        from harfe.tables.onnx_nodes import add_encoder
+
+        return add_encoder(graph, self)
+
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> TableEncoder:
         """The encoder that `to_dict` wrote; TableError if it cannot have written this."""

@@ -213,7 +213,18 @@ class TableModel:
         """Write encoder and model to a file, which `harfe.load` reads."""
         from harfe.files import save
 
-        save(self.model, path, encoder=self.encoder.to_dict(), meta=dict(self.meta))
+        save(self, path)
+
+    def to_onnx(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        dtype: str = "float64",
+        terms: bool = False,
+    ) -> Any:
+        """Write encoder and model as an ONNX graph; see :func:`harfe.files.onnx.to_onnx`."""
+        from harfe.files.onnx import to_onnx
+
+        return to_onnx(self, path, dtype, terms)
 
     def _complete(self, table: Any) -> NDArray[np.float64]:
         X = self.encoder.encode(table)

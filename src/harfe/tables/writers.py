@@ -64,7 +64,7 @@ def _by_arrow(
 ) -> str | None:
     """Lines by pyarrow; None where Python must write them."""
     try:
-        from harfe.tables.arrow_csv import write_rows
+        from harfe.tables.readers.arrow_csv import write_rows
     except ImportError:
         return None
     return write_rows(texts, numbers, delimiter, decimal)

@@ -18,6 +18,7 @@ from harfe.cli.common import (
     file_settings,
     say,
 )
+from harfe.features.activations import ACTIVATIONS
 
 _ABOUT = """\
 Fit a model to a table and save it.
@@ -76,7 +77,7 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--activation",
-        choices=["sin", "cos", "tanh", "sigmoid", "relu"],
+        choices=[name for name, row in ACTIVATIONS.items() if not row.is_complex],
         help="function of each feature (default sin)",
     )
     group.add_argument(

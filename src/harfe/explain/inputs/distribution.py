@@ -29,9 +29,6 @@ from harfe.features.units import InputBounds
 
 DISTRIBUTIONS = ("independent", "uniform", "normal")
 
-# Activations that are sums of waves e^{iz}; only these have closed forms.
-TRIGONOMETRIC = ("sin", "cos", "exp")
-
 # Nodes per input where the function is not a sum of waves: no frequency tells how many are needed.
 PLAIN_NODES = 64
 

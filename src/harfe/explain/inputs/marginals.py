@@ -9,7 +9,6 @@ from harfe._core.threads import blocks, run_blocks
 from harfe.explain.inputs.distribution import (
     MOST_NODES,
     PLAIN_NODES,
-    TRIGONOMETRIC,
     InputDistribution,
     largest_frequencies,
     marginal,
@@ -43,7 +42,7 @@ def gauss_marginals(
     for_good: bool,
 ) -> InputDistribution:
     """Gauss rules of the used columns, each with as many nodes as its frequencies need."""
-    waves = expansion.features.activation in TRIGONOMETRIC
+    waves = expansion.features.is_wave
     largest = largest_frequencies(expansion.features)
     rules: list[Rule] = [(centre[k : k + 1], np.ones(1)) for k in range(X.shape[1])]
     counts: dict[int, int] = {}

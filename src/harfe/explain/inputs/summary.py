@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harfe._core.threads import blocks, run_blocks
-from harfe.explain.inputs.distribution import TRIGONOMETRIC, InputDistribution, largest_frequencies
+from harfe.explain.inputs.distribution import InputDistribution, largest_frequencies
 from harfe.explain.inputs.marginals import gauss_marginals, strongest_partners, weighted_quantiles
 from harfe.features.pool import FeaturePool, Rows
 from harfe.features.units import measure_units
@@ -114,7 +114,7 @@ class InputSummary:
         deviation = np.where(np.isfinite(units.spread), units.spread, 0.0)
         used = np.flatnonzero(largest_frequencies(expansion.features) * deviation > 0)
         partner, correlation = strongest_partners(clipped, share, units, used)
-        waves = expansion.features.activation in TRIGONOMETRIC
+        waves = expansion.features.is_wave
         return cls(
             distribution=distribution,
             lower=X.min(axis=0),
@@ -141,7 +141,7 @@ class InputSummary:
         if name == "independent":
             return self.distribution
         features = expansion.features
-        waves = features.activation in TRIGONOMETRIC
+        waves = features.is_wave
         largest = largest_frequencies(features) if waves else None
         if name == "normal":
             return InputDistribution.normal(self.mean, self.deviation, largest)

@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from harfe._core.arguments import check_choice
 from harfe._core.atomic_write import atomic_write
 from harfe.files.onnx.function import StatedFunction, warn_of_cancelling
-from harfe.files.onnx.graph import PARTS, Graph, encode
+from harfe.files.onnx.graph import PARTS, Graph
+from harfe.files.wrapped import Wrapped
 from harfe.model.terms import group_features, term_names
 
 DTYPES = ("float64", "float32")
@@ -58,7 +59,7 @@ def to_onnx(
     """
     check_choice("dtype", dtype, DTYPES)
     encoder = None
-    if type(model).__name__ == "TableModel":
+    if isinstance(model, Wrapped):
         model, encoder = model.model, model.encoder
     check_is_fitted(model, "inputs_")
     graph = Graph(np.dtype(dtype))
@@ -66,13 +67,14 @@ def to_onnx(
     if encoder is None:
         X = graph.input("X", len(model.expansion_.columns))
     else:
-        X, absent = encode(graph, encoder)
+        X, absent = encoder.add_to(graph)
     function = StatedFunction.of(model.expansion_, model.inputs_, graph.dtype)
     warn_of_cancelling(function, model.expansion_, model.inputs_, graph.dtype)
     sets = list(group_features(model.expansion_).values())
     shape = () if model._y_ndim == 1 else (len(model.expansion_.coef),)
     parts = PARTS[1:] if model.expansion_.complex_output else PARTS[:1]
-    values = [_evaluate(graph, part, z) for part, z in _arguments(graph, X, function)]
+    arguments = _arguments(graph, X, function)
+    values = [own.nodes(graph, z) for own, z in zip(function.sums, arguments, strict=True)]
     for part, take in zip(parts, (np.real, np.imag), strict=False):
         coef = [take(own.coef) for own in function.sums]
         value = _total(graph, values, [c.T for c in coef], take(function.constant))
@@ -98,8 +100,8 @@ def to_onnx(
     return proto
 
 
-def _arguments(graph: Graph, X: str, function: StatedFunction) -> list[tuple[str, str]]:
-    """Operator and argument z_j + phase_j, shape (rows, s), of every sum."""
+def _arguments(graph: Graph, X: str, function: StatedFunction) -> list[str]:
+    """Arguments z_j + phase_j of every sum, shape (rows, s)."""
     X = graph.op("Gather", X, graph.constant(function.used, np.int64), axis=1)
     if function.lower is not None and function.upper is not None:
         X = graph.op("Max", X, graph.constant(function.lower))
@@ -111,14 +113,7 @@ def _arguments(graph: Graph, X: str, function: StatedFunction) -> list[tuple[str
         inputs = graph.op("Gather", X, graph.constant(indices, np.int64), axis=1)
         products.append(graph.op("Mul", inputs, graph.constant(values)))
     z = graph.sum(products)
-    return [(own.operator, graph.op("Add", z, graph.constant(own.phases))) for own in function.sums]
-
-
-def _evaluate(graph: Graph, operator: str, z: str) -> str:
-    if operator != "Falling":
-        return graph.op(operator, z)
-    one = graph.constant(1.0)
-    return graph.op("Div", one, graph.op("Add", one, graph.op("Exp", z)))
+    return [graph.op("Add", z, graph.constant(own.phases)) for own in function.sums]
 
 
 def _total(

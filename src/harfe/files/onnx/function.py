@@ -13,6 +13,7 @@ summed up beforehand.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harfe.explain.inputs.summary import InputSummary
+from harfe.features.activations import ACTIVATIONS
 from harfe.model.expansion import Expansion
 
 # Share of a prediction that rounding may take before someone should know.
@@ -30,17 +32,17 @@ _QUARTER_TURN = np.pi / 2
 
 @dataclass(frozen=True)
 class Sum:
-    """Σ_j coef_j h(z_j + phase_j) + constant_j over the features, h being an operator.
+    """Σ_j coef_j h(z_j + phase_j) + constant_j over the features.
 
     Attributes
     ----------
-    operator : {"Sin", "Falling", "Relu"}
-        "Falling" is g(u) = 1 / (1 + exp u).
+    nodes : callable
+        Adds the nodes of h to a graph, as `Activation.onnx` does.
     phases : array of shape (s,)
     coef, constants : arrays of shape (targets, s)
     """
 
-    operator: str
+    nodes: Callable[[Any, str], str]
     phases: NDArray[np.float64]
     coef: NDArray[Any]
     constants: NDArray[Any]
@@ -119,28 +121,36 @@ class StatedFunction:
 def _with_sums(
     plain: StatedFunction, activation: str, phases: NDArray[np.float64], coef: NDArray[Any]
 ) -> StatedFunction:
-    nothing = np.zeros_like(coef)
-    if activation in ("tanh", "sigmoid"):
+    phi, nothing = ACTIVATIONS[activation], np.zeros_like(coef)
+    if phi.logistic is not None:
+        lower, upper, steepness = phi.logistic
         # At the mean of the inputs, the limit that is closer is that of this side.
         side = np.where(phases > 0, 1.0, -1.0)
-        if activation == "tanh":
-            steepness, limit, rest = 2 * side, side, -2 * side
-        else:
-            steepness, limit, rest = side, (side + 1) / 2, -side
-        falling = Sum("Falling", steepness * phases, coef * rest, coef * limit)
-        return replace(plain, values=plain.values * steepness[:, None], sums=(falling,))
-    if activation == "relu":
-        return replace(plain, sums=(Sum("Relu", phases, coef, nothing),))
-    # c·exp(iz) = c·cos z + (ic)·sin z, and cos z is a sine a quarter turn later.
-    waves = {
-        "sin": [(0.0, coef)],
-        "cos": [(_QUARTER_TURN, coef)],
-        "exp": [(_QUARTER_TURN, coef), (0.0, 1j * coef)],
-    }[activation]
+        limit, rest = np.where(side > 0, upper, lower), (lower - upper) * side
+        slope = steepness * side
+        falling = Sum(_falling, slope * phases, coef * rest, coef * limit)
+        return replace(plain, values=plain.values * slope[:, None], sums=(falling,))
+    if phi.onnx is not None:
+        return replace(plain, sums=(Sum(phi.onnx, phases, coef, nothing),))
+    # Re κe^{iz} is a sine, a quarter turn and the angle of κ later; c·exp(iz) = c·cos z + ic·sin z.
+    shift = _QUARTER_TURN + float(np.angle(phi.turn))
+    waves = [(shift, coef)] + ([(0.0, 1j * coef)] if phi.is_complex else [])
     sums = tuple(
-        Sum("Sin", np.remainder(phases + shift, 2 * np.pi), c, nothing) for shift, c in waves
+        Sum(_sine, np.remainder(phases + shift, 2 * np.pi), c, nothing) for shift, c in waves
     )
     return replace(plain, sums=sums)
+
+
+def _sine(graph: Any, z: str) -> str:
+    name: str = graph.op("Sin", z)
+    return name
+
+
+def _falling(graph: Any, z: str) -> str:
+    """g(u) = 1 / (1 + exp u)."""
+    one = graph.constant(1.0)
+    name: str = graph.op("Div", one, graph.op("Add", one, graph.op("Exp", z)))
+    return name
 
 
 def warn_of_cancelling(

@@ -1,4 +1,4 @@
-"""Writing ONNX graphs: nodes by name, and the encoder of a table as nodes."""
+"""Writing ONNX graphs: nodes by name."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ class Graph:
         self._outputs: list[Any] = []
 
     def input(self, name: str, width: int, text: bool = False) -> str:
-        """An input of shape (rows, width)."""
+        """An input of shape (rows, width), under this name unless a graph could not have it."""
+        taken = (*_OUTPUTS, *(known.name for known in self._inputs))
+        while not name or name.startswith(_OWN) or name in taken:
+            name = f"column {name}"
         kind = self._onnx.TensorProto.STRING if text else self.type
         self._inputs.append(self._onnx.helper.make_tensor_value_info(name, kind, ["rows", width]))
         return name
@@ -100,54 +103,3 @@ class Graph:
         helper.set_model_props(model, metadata)
         self._onnx.checker.check_model(model, full_check=True)
         return model
-
-
-def encode(graph: Graph, encoder: Any) -> tuple[str, str | None]:
-    """Columns of a table as one matrix, and which rows lack a value that nothing stands for."""
-    from harfe.tables.columns import MISSING_TEXTS, number
-
-    spelled = {text for low in MISSING_TEXTS for text in (low, low.upper(), low.capitalize())}
-    missing_texts = sorted({*spelled, "NaN", "None", *encoder.na})
-    codes = [code for text in encoder.na if (code := number(text)) is not None]
-    codes = [code for code in codes if not np.isnan(code)]
-    fills = encoder.missing == "median"
-    blocks, gaps = [], []
-    for name, column in zip(_input_names(encoder.columns_in), encoder.columns, strict=True):
-        category = column.kind == "category"
-        value = graph.input(name, 1, text=category)
-        if category:
-            absent = _any_equal(graph, value, missing_texts)
-            block = graph.numbers(graph.op("Equal", value, graph.constant([list(column.shown)])))
-            fill = [[float(shown == column.fill) for shown in column.shown]]
-        else:
-            absent = graph.op("IsNaN", value)
-            if codes:
-                absent = graph.op("Or", absent, _any_equal(graph, value, codes))
-            block, fill = value, [[column.fill]]
-        if fills:
-            block = graph.op("Where", absent, graph.constant(fill), block)
-        else:
-            gaps.append(absent)
-        blocks.append(block)
-    X = graph.op("Concat", *blocks, axis=1)
-    if fills:
-        return X, None
-    return X, reduce(lambda left, right: graph.op("Or", left, right), gaps)
-
-
-def _any_equal(graph: Graph, value: str, candidates: list[Any]) -> str:
-    """Whether a column, shape (rows, 1), has one of these values."""
-    equal = graph.numbers(graph.op("Equal", value, graph.constant([candidates])))
-    found = graph.op("MatMul", equal, graph.constant(np.ones((len(candidates), 1))))
-    return graph.op("Greater", found, graph.constant(0.5))
-
-
-def _input_names(columns: tuple[str, ...]) -> list[str]:
-    """Names of the inputs of a table's columns: their own, unless a graph could not have that."""
-    names: list[str] = []
-    for column in columns:
-        name = column
-        while not name or name.startswith(_OWN) or name in (*_OUTPUTS, *names):
-            name = f"column {name}"
-        names.append(name)
-    return names

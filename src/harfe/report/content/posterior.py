@@ -19,10 +19,9 @@ import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from harfe.explain.anova import Anova
+from harfe.features.activations import ACTIVATIONS
 from harfe.model.terms import IndexSet
 
-# φ = Re κ e^{iz}; complex features have complex coefficients and no part in this.
-_TURN = {"sin": -1j, "cos": 1.0}
 _MOST_FEATURES = 2000
 
 
@@ -48,7 +47,8 @@ class ComponentPosterior:
             Of its expansion.
         """
         features = parts.expansion.features
-        if model.uncertainty_ is None or features.activation not in _TURN:
+        # Complex features have complex coefficients, which this does not treat.
+        if model.uncertainty_ is None or not features.is_wave or features.is_complex:
             return None
         posterior = model.uncertainty_.posterior
         s = len(features)
@@ -78,7 +78,7 @@ class ComponentPosterior:
         inside = self.present & np.isin(features.indices, u)
         mine = np.flatnonzero(inside.sum(axis=1) == len(u))
         values = np.zeros((len(features), len(X_u)))
-        amplitude = _TURN[features.activation] * np.exp(1j * features.phases[mine])
+        amplitude = ACTIVATIONS[features.activation].turn * np.exp(1j * features.phases[mine])
         wave = np.repeat(amplitude[:, None], len(X_u), axis=1)
         for place in range(features.indices.shape[1]):
             chi = self.chi[mine, place][:, None]

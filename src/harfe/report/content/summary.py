@@ -12,6 +12,7 @@ import numpy as np
 
 from harfe._core.table import jsonable
 from harfe.explain.stability import Stability
+from harfe.features.activations import ACTIVATIONS
 from harfe.model.formula import formula
 from harfe.report.content.cautions import cautions
 from harfe.report.content.components import drawn_components, explanation
@@ -23,7 +24,6 @@ from harfe.report.content.whatif import what_if
 FORMAT = "harfe report 1"
 
 _DIGITS = 4
-_ACTIVATIONS = {"sin": "sines", "cos": "cosines", "exp": "waves"}
 
 
 def summarise(
@@ -139,7 +139,7 @@ def _model(model: Any, target: int) -> dict[str, Any]:
     return {
         "class": type(model).__name__,
         "activation": features.activation,
-        "waves": _ACTIVATIONS.get(features.activation, f"{features.activation} features"),
+        "waves": ACTIVATIONS[features.activation].noun + "s",
         "n_features": len(features),
         "n_drawn": int(model.n_components_),
         "n_terms": len(model.term_names_),

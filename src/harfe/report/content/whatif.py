@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from harfe._core.threads import blocks
 from harfe.explain.anova import anova
-from harfe.explain.inputs.distribution import TRIGONOMETRIC, InputDistribution
+from harfe.explain.inputs.distribution import InputDistribution
+from harfe.features.activations import ACTIVATIONS
 from harfe.model.expansion import Expansion
 from harfe.model.terms import group_features, term_values
 from harfe.report.content.errors import rounded
@@ -67,7 +68,7 @@ def what_if(
                 [place[int(k)] for k in features.indices[j][present[j]]],
                 features.values[j][present[j]].tolist(),
                 float(features.phases[j]),
-                *_coefficients(expansion.coef[target, j], features.activation),
+                *_coefficients(expansion.coef[target, j], features.is_complex),
             ]
             for j in range(len(features))
         ],
@@ -83,7 +84,7 @@ def _adds(model: Any, rows: ReportRows, target: int, place: dict[int, int]) -> d
     expansion: Expansion = model.expansion_
     pool = expansion.features
     widest = int(pool.present.sum(axis=1).max(initial=0))
-    if pool.activation in TRIGONOMETRIC and widest <= _MOST_VARIABLES:
+    if pool.is_wave and widest <= _MOST_VARIABLES:
         return _components(expansion, model.inputs_.distribution, target, place)
     means, deviations = _term_moments(expansion, rows.sample(), target)
     terms = group_features(expansion)
@@ -103,6 +104,7 @@ def _components(
     parts = anova(expansion, distribution, target)
     number = {u: i for i, u in enumerate(parts.sets)}
     features = expansion.features
+    turn = complex(ACTIVATIONS[features.activation].turn)
     means, owners = [], []
     for indices, values, present in zip(
         features.indices, features.values, features.present, strict=True
@@ -123,6 +125,7 @@ def _components(
         )
     return {
         "kind": "components",
+        "turn": [turn.real, turn.imag],
         "sets": [[place[k] for k in u] for u in parts.sets],
         "deviations": rounded(np.sqrt(parts.variances)),
         "baseline": float(np.real(parts.mean)),
@@ -173,9 +176,9 @@ def categories(
     ]
 
 
-def _coefficients(c: Any, activation: str) -> list[float]:
-    """Of φ; for exp those of cos and sin, as Re c·exp(iz) = Re c·cos z - Im c·sin z."""
-    return [float(c.real), -float(c.imag)] if activation == "exp" else [float(np.real(c))]
+def _coefficients(c: Any, is_complex: bool) -> list[float]:
+    """Factor of φ, or those of its two parts, as Re cφ = Re c·Re φ - Im c·Im φ."""
+    return [float(c.real), -float(c.imag)] if is_complex else [float(np.real(c))]
 
 
 def _most_frequent(groups: list[Category], rows: ReportRows) -> dict[int, float]:

@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from harfe._core.wording import plural
+from harfe.features.activations import ACTIVATIONS
 from harfe.report.content.errors import THIS, pick
 from harfe.report.page import figures, tables
 from harfe.report.page.svg import short
@@ -91,7 +92,8 @@ def _environment() -> Environment:
         "plural": plural,
         "short": short,
     }
-    style, script = _own_file("report.css"), _own_file("report.js")
+    style = _own_file("report.css")
+    script = _own_file("report.js").replace("/* activations */", _functions())
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     environment.globals |= {
         "style": Markup(style),
@@ -109,6 +111,15 @@ def _environment() -> Environment:
 
 def _own_file(name: str) -> str:
     return (files("harfe.report.page") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _functions() -> str:
+    """Activations in the script: name, and a·φ(z), or a·Re φ(z) + b·Im φ(z)."""
+    sums = {
+        name: " + ".join(f"{c} * ({part})" for c, part in zip("ab", row.script, strict=False))
+        for name, row in ACTIVATIONS.items()
+    }
+    return ", ".join(f"{name}: (z, a, b) => {text}" for name, text in sums.items())
 
 
 def _notes(summary: dict[str, Any]) -> list[str]:

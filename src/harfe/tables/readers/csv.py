@@ -185,7 +185,7 @@ class CsvSource:
 def _arrow_csv(delimiter: str) -> Any:
     """The module that reads with pyarrow; None where Python must do it."""
     try:
-        import harfe.tables.arrow_csv as arrow_csv
+        import harfe.tables.readers.arrow_csv as arrow_csv
     except ImportError:
         return None
     return arrow_csv if arrow_csv.can_split(delimiter) else None

@@ -154,14 +154,8 @@
   const panel = document.getElementById("what-if");
   if (!model || !panel) return;
 
-  const functions = {
-    sin: (z, a) => a * Math.sin(z),
-    cos: (z, a) => a * Math.cos(z),
-    tanh: (z, a) => a * Math.tanh(z),
-    sigmoid: (z, a) => a * 0.5 * (1 + Math.tanh(0.5 * z)),
-    relu: (z, a) => a * Math.max(z, 0),
-    exp: (z, a, b) => a * Math.cos(z) + b * Math.sin(z),
-  };
+  // An activation times its coefficients, from the table in harfe/features/activations.py.
+  const functions = {/* activations */};
   const phi = functions[model.activation];
   const clipped = (value, input) => {
     const [low, high] = input.clip;
@@ -180,12 +174,11 @@
   // What the prediction is the sum of: components of waves, or terms as fitted.
   const adds = model.adds;
   const nameOf = (set) => set.map((i) => model.inputs[i].name).join(" : ") || "constant";
-  const turns = { sin: [0, -1], cos: [1, 0], exp: [1, 0] };
   const times = ([a, b], [c, d]) => [a * c - b * d, a * d + b * c];
   const components = (x) => {
     const sums = adds.sets.map(() => 0);
     model.features.forEach(([indices, weights, phase, a, b = 0], j) => {
-      let amplitude = times(turns[model.activation], [Math.cos(phase), Math.sin(phase)]);
+      let amplitude = times(adds.turn, [Math.cos(phase), Math.sin(phase)]);
       amplitude = times(amplitude, [a, -b]);
       const waves = indices.map((i, k) => [Math.cos(weights[k] * x[i]), Math.sin(weights[k] * x[i])]);
       adds.owners[j].forEach((owner, before) => {
