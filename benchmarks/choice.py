@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 from joblib import Parallel, delayed
-from law import ALPHAS, FUNCTIONS, REAL, N, load, recipe_for
+from law import ALPHAS, FUNCTIONS, REAL, N, load, template_for
 
 from harfe._core.folds import make_folds
 from harfe._core.threads import one_blas_thread
@@ -56,10 +56,12 @@ def one(name: str, split: int) -> dict[str, float]:
     settings = SparseSettings(KINDS, tuple(candidate_sizes(20, N, N)), ALPHAS)
     data = Data(X, y[:, None], np.ones(len(X)))
     folds = make_folds("cv", 5, X, y, split)
-    recipe = recipe_for(X, split)
-    law_settings = LawSettings(recipe.seed, recipe.input_scale, recipe.input_clip)
+    template = template_for(X, split)
+    law_settings = LawSettings(
+        template.seed, template.framing.input_scale, template.framing.input_clip
+    )
     race = LawRace(list(CANDIDATES.values()), law_settings, data, folds)
-    search = LawSearch(race, recipe, settings)
+    search = LawSearch(race, template, settings)
     Search(search).run()
 
     def error(prediction: np.ndarray) -> float:
@@ -72,7 +74,7 @@ def one(name: str, split: int) -> dict[str, float]:
         choice = rule(search)
         if choice not in seen:
             with one_blas_thread():
-                fit, _ = fit_sparse(recipe, law, settings, choice, data)
+                fit = fit_sparse(template, law, settings, choice, data)
                 seen[choice] = error(fit.expansion.predict(X_new))
         ratios[label] = seen[choice] / dense
     return ratios

@@ -33,7 +33,7 @@ from harfe.learning.matching import Points, make_points, match
 from harfe.learning.refining import refine
 from harfe.selection.learn_law import LawRace, fit_law
 from harfe.selection.race import errors_on_fold
-from harfe.selection.recipe import Recipe
+from harfe.selection.recipe import Framing, Template
 from harfe.selection.rows import Data
 from harfe.selection.search import Search
 from harfe.solvers.homes import make_problem
@@ -71,19 +71,10 @@ def load(name: str, split: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     return X[:cut], y[:cut], X[cut:], y[cut:]
 
 
-def recipe_for(X: np.ndarray, seed: int) -> Recipe:
-    """The settings of HARFERegressorCV; law, size and ridge weight are placeholders."""
-    return Recipe(
-        law=FeatureLaw(X.shape[1], (1,)),
-        seed=seed,
-        n_components=N,
-        n_nonzero_coefs=1,
-        alpha=0.0,
-        columns=tuple(f"x{j}" for j in range(X.shape[1])),
-        memory_budget=2e9,
-        init="graded",
-        input_clip=5.0,
-    )
+def template_for(X: np.ndarray, seed: int) -> Template:
+    """The settings of HARFERegressorCV."""
+    columns = tuple(f"x{j}" for j in range(X.shape[1]))
+    return Template(seed, N, Framing(columns, 2e9, input_clip=5.0), max_iter=100, tol=1e-6)
 
 
 def with_tempering(law: FeatureLaw | MixedLaw, share: float) -> FeatureLaw | MixedLaw:
@@ -114,9 +105,9 @@ def one(name: str, split: int) -> dict[str, float]:
         np.vstack([X, X_new]), np.concatenate([y, y_new])[:, None], np.ones(len(X) + len(X_new))
     )
     train = Data(X, y[:, None], np.ones(len(X)))
-    recipe = recipe_for(X, split)
+    template = template_for(X, split)
     folds = make_folds("cv", 5, X, y, split)
-    settings = LawSettings(recipe.seed, recipe.input_scale, recipe.input_clip)
+    settings = LawSettings(template.seed, template.framing.input_scale, template.framing.input_clip)
     race = LawRace(list(CANDIDATES.values()), settings, train, folds)
     Search(race).run()
     full = race.fit_all(race.stacked())
@@ -135,8 +126,8 @@ def one(name: str, split: int) -> dict[str, float]:
     errors["dense: isotropic law"] = error(fits["isotropic"].predict(X_new))
     fold = (everything, np.arange(len(X), len(data.X)))
     with one_blas_thread():
-        variants(full, recipe, data, fold, X_new, error, errors)
-        isotropic = sparse_models(fits["isotropic"], fits["isotropic"].law, recipe)
+        variants(full, template, data, fold, X_new, error, errors)
+        isotropic = sparse_models(fits["isotropic"], fits["isotropic"].law, template)
         for s, model in isotropic.items():
             errors[f"{s} features: isotropic law, matched"] = error(
                 full.data.to_targets(model.predict(full.data.standardise(X_new)))
@@ -144,37 +135,36 @@ def one(name: str, split: int) -> dict[str, float]:
     return {variant: value / dense for variant, value in errors.items()}
 
 
-def points_of(law: LawFit, recipe: Recipe) -> tuple[Points, np.random.Generator]:
+def points_of(law: LawFit, template: Template) -> tuple[Points, np.random.Generator]:
     """Where the reference is matched."""
-    rng = np.random.default_rng(recipe.seed)
+    rng = np.random.default_rng(template.seed)
     used = law.law.usage() > 0
     return make_points(law.reference, law.data.Z, law.data.weights, used, law.noise, rng), rng
 
 
-def sparse_models(law: LawFit, drawn_from: FeatureLaw | MixedLaw, recipe: Recipe) -> dict:
+def sparse_models(law: LawFit, drawn_from: FeatureLaw | MixedLaw, template: Template) -> dict:
     """Matched models of all sizes with a pool from another law."""
-    points, _ = points_of(law, recipe)
-    pool = replace(recipe, law=drawn_from).draw()
+    points, _ = points_of(law, template)
+    pool = template.sampling(drawn_from).draw()
     return dict(zip(SIZES, match(pool, points, SIZES), strict=True))
 
 
-def variants(full, recipe, data, fold, X_new, error, errors) -> None:  # type: ignore[no-untyped-def]
+def variants(full, template, data, fold, X_new, error, errors) -> None:  # type: ignore[no-untyped-def]
     """Fill in the error of every sparse variant."""
     Z_new = full.data.standardise(X_new)
 
     def judge(label: str, model) -> None:  # type: ignore[no-untyped-def]
         errors[label] = error(full.data.to_targets(model.predict(Z_new)))
 
-    points, rng = points_of(full, recipe)
-    own = replace(recipe, law=full.law)
-    pool = own.draw()
+    points, rng = points_of(full, template)
+    pool = template.sampling(full.law).draw()
     plain = dict(zip(SIZES, match(pool, points, SIZES), strict=True))
     for s, model in plain.items():
         judge(f"{s} features: matched", model)
     for model in refine(plain[max(SIZES)], points, SIZES):
         judge(f"{len(model.support)} features: refined", model)
     for share, label in ((0.0, "no tempering"), (1.0, "tempered only")):
-        for s, model in sparse_models(full, with_tempering(full.law, share), recipe).items():
+        for s, model in sparse_models(full, with_tempering(full.law, share), template).items():
             judge(f"{s} features: matched, {label}", model)
     half = pool.take(np.arange(N // 2))
     for s, model in zip(SIZES, match(with_partners(half), points, SIZES), strict=True):
@@ -182,7 +172,7 @@ def variants(full, recipe, data, fold, X_new, error, errors) -> None:  # type: i
     for s in SIZES:
         near = around(pool, plain[s].features, rng)
         judge(f"{s} features: matched, drawn again around the kept", match(near, points, [s])[0])
-    table = errors_on_fold(own, pool, SIZES, ALPHAS, data, fold, None)[0]
+    table = errors_on_fold(template.framing, pool, SIZES, ALPHAS, data, fold, None)[0]
     for s, row in zip(SIZES, table, strict=True):
         errors[f"{s} features: on the data (alpha in hindsight)"] = float(row.min())
     problem = make_problem(

@@ -752,7 +752,7 @@ def test_a_mixed_law_is_drawn_from_by_the_estimators():
 @pytest.mark.parametrize("estimator", [SparseRandomFeatures, HARFERegressor])
 def test_a_law_of_other_inputs_is_refused(estimator, law):
     X = rows(20, 3)
-    message = "law draws from 4 inputs, but X has 3; pass a law for as many"
+    message = "law draws from 4 inputs, but X has 3; pass a law for that many"
     with refused(message):
         estimator(law=law).fit(X, X[:, 0])
 

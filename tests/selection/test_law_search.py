@@ -37,10 +37,13 @@ SMALL = {
 NEVER, ALWAYS = 1.0, -1e9  # gains that a stack must have
 
 
-def fit_law(recipe, prior, data, rows):
-    """The law that a search with this recipe fits to some rows."""
+def fit_law(template, prior, data, rows, activation="sin"):
+    """The law that a search with this template fits to some rows."""
     law = LawSettings(
-        recipe.seed, recipe.input_scale, recipe.input_clip, activation=recipe.law.activation
+        template.seed,
+        template.framing.input_scale,
+        template.framing.input_clip,
+        activation=activation,
     )
     return learn_law.fit_law(prior, law, data, rows)
 
@@ -255,12 +258,12 @@ def test_matched_and_trained_errors_are_those_of_an_independent_refit(xy, single
     folds, model = single
     data = Data(X, y[:, None], np.ones(60))
     prior = CANDIDATES[model.learned_law_.candidate]
-    recipe = model._recipe(60.0, True)
+    template = model._template(60.0, True)
     for f, (train, test) in enumerate(folds):
-        law = fit_law(recipe, prior, data, train)
+        law = fit_law(template, prior, data, train)
         np.testing.assert_allclose(law.data.units.centre, X[train].mean(axis=0), rtol=1e-10)
         np.testing.assert_allclose(law.data.unit, y[train].std(), rtol=1e-10)
-        paths = sparse_paths(recipe, law, ["matched", "refined"], SIZES)
+        paths = sparse_paths(template, law, ["matched", "refined"], SIZES)
         for k, kind in ((1, "matched"), (2, "refined")):
             assert [len(found.support) for found in paths[kind]] == SIZES
             for i, found in enumerate(paths[kind]):
@@ -276,7 +279,7 @@ def test_errors_on_data_are_those_of_a_search_with_the_law_of_the_fold(xy, singl
     data = Data(X, y[:, None], np.ones(60))
     prior = CANDIDATES[model.learned_law_.candidate]
     for f, fold in enumerate(folds):
-        law = fit_law(model._recipe(60.0, True), prior, data, fold[0]).law
+        law = fit_law(model._template(60.0, True), prior, data, fold[0]).law
         given = HARFERegressorCV(**{**SMALL, "cv": [fold]}, law=law).fit(X, y)
         np.testing.assert_array_equal(given.mse_path_[0, :, :, 0], model.mse_path_[0, :, :, f])
 
@@ -291,7 +294,7 @@ def test_the_law_with_the_lowest_held_out_error_wins(xy, single):
                 np.mean(
                     (
                         y[test]
-                        - fit_law(model._recipe(60.0, True), prior, data, train).predict(X[test])[
+                        - fit_law(model._template(60.0, True), prior, data, train).predict(X[test])[
                             :, 0
                         ]
                     )
@@ -305,7 +308,7 @@ def test_the_law_with_the_lowest_held_out_error_wins(xy, single):
     assert model.learned_law_.errors == pytest.approx(errors, rel=1e-9)
     assert model.learned_law_.candidate == min(errors, key=errors.get)
     final = fit_law(
-        model._recipe(60.0, True),
+        model._template(60.0, True),
         CANDIDATES[model.learned_law_.candidate],
         data,
         np.arange(60),
@@ -320,13 +323,13 @@ def test_the_model_is_that_of_all_rows_at_the_chosen_size(xy, single):
     _, model = single
     data = Data(X, y[:, None], np.ones(60))
     law = fit_law(
-        model._recipe(60.0, True),
+        model._template(60.0, True),
         CANDIDATES[model.learned_law_.candidate],
         data,
         np.arange(60),
     )
     assert model.fit_ != "data"
-    paths = sparse_paths(model._recipe(60.0, True), law, model.pools_, SIZES)[model.fit_]
+    paths = sparse_paths(model._template(60.0, True), law, model.pools_, SIZES)[model.fit_]
     (found,) = (path for path in paths if len(path.support) == model.n_nonzero_coefs_)
     np.testing.assert_array_equal(model.support_, found.support)
     value = found.predict(standard(law, X))[:, 0] * y.std() + y.mean()
@@ -425,11 +428,11 @@ def test_straying_is_the_distance_from_the_reference_on_the_held_out_rows(xy):
     X, y = xy
     model = HARFERegressorCV(**SMALL)
     model.n_features_in_ = 4
-    recipe, data = model._recipe(60.0, True), Data(X, y[:, None], np.ones(60))
+    template, data = model._template(60.0, True), Data(X, y[:, None], np.ones(60))
     train, test = np.arange(40), np.arange(40, 60)
-    law = fit_law(recipe, CANDIDATES["pairs"], data, train)
+    law = fit_law(template, CANDIDATES["pairs"], data, train)
     settings = SparseSettings(("data", "matched"), (5, 10), (1e-3,))
-    table, models = sparse_on_fold(recipe, law, settings, data, (train, test), None)
+    table, models = sparse_on_fold(template, law, settings, data, (train, test), None)
     dense = law.predict(X[test])[:, 0]
     for i, s in enumerate((5, 10)):
         value = law.data.to_targets(models["matched", s].predict(standard(law, X[test])))[:, 0]
@@ -454,9 +457,9 @@ def test_another_score_chooses_by_itself(xy, monkeypatch):
     table = np.column_stack([model.cv_results_[f"split{f}_test_score"] for f in range(3)])
     assert model.best_score_ == np.nanmax(table.mean(axis=1))
     prior = CANDIDATES[model.learned_law_.candidate]
-    recipe, (train, test) = model._recipe(60.0, True), folds[0]
-    law = fit_law(recipe, prior, Data(X, y[:, None], np.ones(60)), train)
-    for i, found in enumerate(sparse_paths(recipe, law, ["matched"], SIZES)["matched"]):
+    template, (train, test) = model._template(60.0, True), folds[0]
+    law = fit_law(template, prior, Data(X, y[:, None], np.ones(60)), train)
+    for i, found in enumerate(sparse_paths(template, law, ["matched"], SIZES)["matched"]):
         value = law.data.to_targets(found.predict(standard(law, X[test])))[:, 0]
         params = {"fit": "matched", "n_nonzero_coefs": SIZES[i], "alpha": 1e-6}
         row = model.cv_results_["params"].index(params)
@@ -488,7 +491,8 @@ def test_a_stack_is_the_weighted_sum_that_fits_the_held_out_rows_best(xy, monkey
     A, b = [], []
     for train, test in folds:
         laws = [
-            fit_law(model._recipe(60.0, True), prior, data, train) for prior in CANDIDATES.values()
+            fit_law(model._template(60.0, True), prior, data, train)
+            for prior in CANDIDATES.values()
         ]
         unit = y[train].std()
         A.append(
@@ -710,12 +714,12 @@ def test_uncertainty_follows_from_models_without_the_fold(xy, single):
     # the residuals of every fold are those of the model that the other folds choose
     sizes = []
     data = Data(X, y[:, None], np.ones(60))
-    recipe = model._recipe(60.0, True)
+    template = model._template(60.0, True)
     settings = SparseSettings(tuple(model.pools_), tuple(SIZES), tuple(ALPHAS))
     prior = CANDIDATES[model.learned_law_.candidate]
-    laws = [fit_law(recipe, prior, data, train) for train, _ in folds]
+    laws = [fit_law(template, prior, data, train) for train, _ in folds]
     tried = [
-        sparse_on_fold(recipe, law, settings, data, fold, None)
+        sparse_on_fold(template, law, settings, data, fold, None)
         for law, fold in zip(laws, folds, strict=True)
     ]
     cells = np.stack([table for table, _ in tried], axis=-1)
@@ -844,10 +848,10 @@ def test_groups_are_never_split(xy, monkeypatch, cv):
     groups = np.array([f"patient {k % 7}" for k in range(60)])
     seen = []
 
-    def spy(recipe, law, settings, data, fold, scoring):
+    def spy(template, law, settings, data, fold, scoring):
         seen.append(fold)
         assert len(law.data.Z) == len(fold[0])
-        return sparse_on_fold(recipe, law, settings, data, fold, scoring)
+        return sparse_on_fold(template, law, settings, data, fold, scoring)
 
     monkeypatch.setattr(law_search, "sparse_on_fold", spy)
     model = HARFERegressorCV(**{**SMALL, "cv": cv, "refine": False}).fit(*xy, groups=groups)

@@ -21,7 +21,7 @@ from harfe.features.transformer import seed_of
 from harfe.model.expansion import Expansion
 from harfe.model.formula import formula
 from harfe.model.terms import feature_sets, strongest_terms, term_names, term_values
-from harfe.selection.recipe import Fit, FitSummary, recipe_of, refit
+from harfe.selection.recipe import Fit, FitSummary, Sampling
 
 
 class TermMethods:
@@ -88,24 +88,23 @@ class TermMethods:
         X, y, weights = X[counted], y[counted], weights[counted]
         places = strongest_terms(self.expansion_, X, y, weights, int(n_terms))
         new: Any = copy(self)
-        recipe = recipe_of(new, len(places))
-        posed, c, expansion = refit(
-            self.expansion_,
-            places,
-            X,
-            y,
-            weights,
-            alpha=recipe.alpha,
-            memory_budget=recipe.memory_budget,
-            fit_intercept=recipe.fit_intercept,
-            column_scale=recipe.column_scale,
-        )
+        posed, c, expansion = new._refit(places, X, y, weights)
         found = FitSummary(new.support_[places], new.history_, new.stop_reason_)
-        fit = Fit(new._pool, posed.bounds, posed.problem, np.arange(len(c)), found, expansion)
+        fit = Fit(
+            expansion=expansion,
+            sampling=Sampling(new.law_, new.seed_, new.n_components_),
+            pool=new._pool,
+            bounds=posed.bounds,
+            problem=posed.problem,
+            places=np.arange(len(c)),
+            n_nonzero_coefs=len(c),
+            alpha=new._ridge()[0],
+            summary=found,
+        )
         with warnings.catch_warnings():
             # That the pursuit ended early was said when it did.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            new._adopt(fit, recipe, X, self._y_ndim, weights)
+            new._adopt(fit, X, self._y_ndim, weights)
         new.uncertainty_ = None
         return new
 

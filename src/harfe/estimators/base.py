@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,14 +15,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from harfe._core.arguments import is_number
+from harfe._core.threads import memory_bytes
 from harfe._core.validation import check_inputs, check_targets, check_weights
 from harfe.estimators._explaining import Explainable
 from harfe.estimators._saving import Saving
 from harfe.estimators._terms import TermMethods
 from harfe.explain.inputs.summary import InputSummary
+from harfe.features.mixed_law import Law
+from harfe.features.transformer import resolve_law
 from harfe.model.expansion import Expansion
 from harfe.model.uncertainty import Uncertainty
-from harfe.selection.recipe import Fit, Recipe
+from harfe.selection.recipe import Fit, Framing, Posed
 from harfe.solvers.pursuit import StopReason
 
 
@@ -91,21 +96,20 @@ class ExpansionRegressor(  # type: ignore[override]  # _pool can be set: see `Sa
     def _adopt(
         self,
         fit: Fit,
-        recipe: Recipe,
         X: NDArray[np.float64],
         y_ndim: int,
         weights: NDArray[np.float64],
     ) -> None:
         """Keep what a fit returned, under the names that users expect."""
         self.expansion_ = fit.expansion
-        self.law_ = recipe.law
-        self.seed_ = recipe.seed
+        self.law_, self.seed_ = fit.sampling.law, fit.sampling.seed
         self._pool = fit.pool
         if fit.units is not None:
             self._pool_units = fit.units
         self._y_ndim = y_ndim
         self.support_ = fit.summary.support
-        self.n_components_, self.n_nonzero_coefs_ = recipe.n_components, recipe.n_nonzero_coefs
+        self.n_components_ = fit.sampling.n_components
+        self.n_nonzero_coefs_ = fit.n_nonzero_coefs
         self.n_iter_ = fit.summary.n_iter
         self.history_ = dict(fit.summary.history)
         self._stop_reason = fit.summary.reason.name
@@ -115,11 +119,50 @@ class ExpansionRegressor(  # type: ignore[override]  # _pool can be set: see `Sa
         if fit.summary.reason is StopReason.MAX_ITER:
             warnings.warn(fit.summary.reason.value, ConvergenceWarning, stacklevel=3)
 
-    def _columns(self) -> tuple[str, ...]:
+    def _law(self, given: Law | None, order: Any, scale: Any) -> Law:
+        """The law that was given, or the one of these orders and scales."""
+        return resolve_law(
+            given,
+            self.n_features_in_,
+            order=order,
+            scale=scale,
+            weights=self.weights,
+            bias=self.bias,
+            activation=self.activation,
+            interaction_cst=self.interaction_cst,
+            variable_weights=self.variable_weights,
+            names=getattr(self, "feature_names_in_", None),
+        )
+
+    def _refit(
+        self,
+        places: NDArray[np.intp],
+        X: NDArray[np.float64],
+        y: NDArray[Any],
+        weights: NDArray[np.float64],
+    ) -> tuple[Posed, NDArray[Any], Expansion]:
+        """Ridge solution on some of the kept features, framed and penalised as in the fit."""
+        alpha, column_scale = self._ridge()
+        framing = replace(self._framing(), column_scale=column_scale)
+        return framing.refit(self.expansion_, places, X, y, weights, alpha)
+
+    @abstractmethod
+    def _ridge(self) -> tuple[float, str]:
+        """Ridge weight of the fit, and the scale of the columns that it is for."""
+
+    def _framing(self) -> Framing:
+        """How rows become a problem."""
         names = getattr(self, "feature_names_in_", None)
         if names is None:
             names = [f"x{j}" for j in range(self.n_features_in_)]
-        return tuple(str(name) for name in names)
+        return Framing(
+            columns=tuple(str(name) for name in names),
+            memory_budget=memory_bytes(self.memory_budget),
+            fit_intercept=self.fit_intercept,
+            input_scale=self.input_scale,
+            input_clip=self.input_clip,
+            column_scale=self.column_scale,
+        )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R² of the prediction; for complex y 1 - Σ w|y - f|² / Σ w|y - ȳ|².

@@ -10,15 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 from harfe._core.arguments import check_choice, check_clip, check_count, is_number, is_whole
 from harfe._core.folds import make_folds
 from harfe._core.sklearn_compat import CallbackSupportMixin, FitProgress, with_callbacks
-from harfe._core.threads import memory_bytes, one_blas_thread
+from harfe._core.threads import one_blas_thread
 from harfe._core.validation import check_inputs, check_targets, check_weights
 from harfe.estimators.base import ExpansionRegressor
 from harfe.features.mixed_law import Law
-from harfe.features.transformer import law_of, seed_of
+from harfe.features.transformer import seed_of
 from harfe.features.units import INPUT_SCALES
 from harfe.model.expansion import Expansion
 from harfe.model.uncertainty import Posterior, Uncertainty
-from harfe.selection.recipe import Posed, Recipe
+from harfe.selection.recipe import Posed, Recipe, Sampling
 from harfe.solvers.homes import COLUMN_SCALES
 from harfe.solvers.pursuit import INITS, Round
 from harfe.solvers.settings import PursuitSettings
@@ -231,7 +231,9 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         counted = weights > 0
         folds = None
         if self.residual_cv is not None:
-            folds = make_folds("residual_cv", self.residual_cv, X, y, recipe.seed, counted=counted)
+            folds = make_folds(
+                "residual_cv", self.residual_cv, X, y, recipe.sampling.seed, counted=counted
+            )
         starts = 4 if isinstance(self.init, str) and self.init != "zero" else 1
         progress = FitProgress(self, X, y, sample_weight, max_rounds=starts * self.max_iter)
         X, y, weights = X[counted], y[counted], weights[counted]
@@ -246,7 +248,7 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
 
         def fit_without(_: int, train: NDArray[np.intp]) -> tuple[Expansion, Posterior]:
             fold = recipe.fit(X[train], y[train], weights[train])
-            return fold.expansion, fold.posterior(recipe.alpha)
+            return fold.expansion, fold.posterior()
 
         # Everything that adds up over rows, or its bits would depend on the threads of BLAS.
         with one_blas_thread():
@@ -254,40 +256,26 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
             self.uncertainty_ = None
             if folds is not None:
                 self.uncertainty_ = Uncertainty.calibrated(
-                    fit.posterior(recipe.alpha), folds, fit_without, X, y, weights
+                    fit.posterior(), folds, fit_without, X, y, weights
                 )
-            self._adopt(fit, recipe, X, y.ndim, weights)
+            self._adopt(fit, X, y.ndim, weights)
         progress.close()
         return self
 
     def _recipe(self, total_weight: float, n_targets: int) -> Recipe:
         """Every setting, checked and resolved."""
-        N, s = self._resolve(total_weight)
+        N = pool_size(self.n_components, max(total_weight, self.n_features_in_))
+        pursuit = self._pursuit(N, total_weight)
+        check_scales(self)
         self._check_init(N, n_targets)
-        return Recipe(
-            law=law_of(self, self.n_features_in_),
-            seed=seed_of(self.random_state),
-            n_components=N,
-            n_nonzero_coefs=s,
-            alpha=self.alpha,
-            columns=self._columns(),
-            memory_budget=memory_bytes(self.memory_budget),
-            init=self.init,
-            step_size=self.step_size,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            noise_level=self.noise_level,
-            fit_intercept=self.fit_intercept,
-            input_scale=self.input_scale,
-            input_clip=self.input_clip,
-            column_scale=self.column_scale,
+        sampling = Sampling(
+            self._law(self.law, self.order, self.scale), seed_of(self.random_state), N
         )
+        return Recipe(sampling, self._framing(), pursuit, self.init)
 
-    def _resolve(self, total_weight: float) -> tuple[int, int]:
-        """N and s as numbers, and every other setting checked."""
-        N: Any = self.n_components
+    def _pursuit(self, N: int, total_weight: float) -> PursuitSettings:
+        """How features are chosen, with s as a number."""
         s: Any = self.n_nonzero_coefs
-        N = pool_size(N, max(total_weight, self.n_features_in_))
         if s == "auto":
             s = int(np.clip(total_weight / 10, min(10, N), max(N // 10, 1)))
         elif is_number(s) and not is_whole(s):
@@ -296,8 +284,8 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
                     f"n_nonzero_coefs={s!r} as a fraction must be above 0 and at most 1; "
                     "pass a whole number for a count"
                 )
-            s = max(1, round(float(s) * int(N)))
-        PursuitSettings(
+            s = max(1, round(float(s) * N))
+        settings = PursuitSettings(
             n_nonzero_coefs=s,
             alpha=self.alpha,
             step_size=self.step_size,
@@ -310,8 +298,10 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
                 f"n_nonzero_coefs={s} is larger than n_components={N}; "
                 f"pass n_nonzero_coefs={N} or less, or a larger n_components"
             )
-        check_scales(self)
-        return int(N), int(s)
+        return settings
+
+    def _ridge(self) -> tuple[float, str]:
+        return self.alpha, self.column_scale
 
     def _check_init(self, N: int, n_targets: int) -> None:
         if isinstance(self.init, str):

@@ -13,13 +13,14 @@ from harfe._core.arguments import check_choice, is_number
 from harfe._core.folds import Fold, make_folds
 from harfe._core.progress import SearchProgress
 from harfe._core.sklearn_compat import CallbackSupportMixin, with_callbacks
-from harfe._core.threads import memory_bytes, one_blas_thread
+from harfe._core.threads import one_blas_thread
 from harfe._core.validation import check_inputs, check_targets, check_weights
 from harfe.estimators.base import ExpansionRegressor
 from harfe.estimators.regressor import HARFERegressor, check_scales, pool_size
 from harfe.features.law import FeatureLaw
-from harfe.features.mixed_law import MixedLaw
-from harfe.features.transformer import law_of, seed_of
+from harfe.features.law_parameters import CAPS
+from harfe.features.mixed_law import Law, MixedLaw
+from harfe.features.transformer import seed_of
 from harfe.features.units import varies
 from harfe.learning.candidates import CANDIDATES, LawSettings
 from harfe.learning.likelihood import Prior
@@ -33,19 +34,18 @@ from harfe.selection.grid_values import (
 from harfe.selection.law_search import LawSearch
 from harfe.selection.learn_law import LawRace
 from harfe.selection.race import Pool, Race
-from harfe.selection.recipe import Recipe
+from harfe.selection.recipe import Template
 from harfe.selection.results import SearchOutcome, cell_params, params_of_choice, results_of
-from harfe.selection.rows import Data, Scoring, make_scoring
+from harfe.selection.rows import FEW_ROWS, Data, Scoring, make_scoring
 from harfe.selection.search import Search
 from harfe.selection.sparse_models import KINDS, SparseSettings, pool_within
-from harfe.solvers.settings import PursuitSettings
 
 SELECTIONS = ("best", "one_se")
 LAWS = ("auto", "learned", "grid")
 
 _N_SPLITS = 5
-# Below this weight of rows, the folds of a grid are cut this often.
-_FEW_ROWS, _REPEATS = 300, 3
+# Where rows are few, the folds of a grid are cut this often.
+_REPEATS = 3
 
 # "auto" draws so many features from a learned law: they are about the right ones.
 _LEARNED_POOL = 4000
@@ -267,8 +267,8 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         counted = weights > 0
         self._check()
         learns = self._learns_law(X[counted], y, weights[counted])
-        recipe = self._recipe(weights.sum(), learns)
-        folds, n_first = self._folds(X, y, weights, groups, recipe.seed, repeat=not learns)
+        template = self._template(weights.sum(), learns)
+        folds, n_first = self._folds(X, y, weights, groups, template.seed, repeat=not learns)
         every_X, every_y = X, y
         X, y, weights = X[counted], y[counted], weights[counted]
         data = Data(X, y.reshape(len(y), -1), weights)
@@ -276,9 +276,9 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         self.alphas_ = np.array(candidate_alphas(self.alphas))
         plan: LawSearch | Race
         if learns:
-            plan = self._plan_law(recipe, data, folds, scoring)
+            plan = self._plan_law(template, data, folds, scoring)
         else:
-            plan = self._plan_grid(recipe, data, folds, n_first, scoring)
+            plan = self._plan_grid(template, data, folds, n_first, scoring)
         earlier = getattr(self, "_finished", {}) if self.warm_start else {}
         search = Search(
             plan,
@@ -297,14 +297,14 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
             outcome = plan.outcome(self.selection)
             self._report(outcome)
             self.uncertainty_ = Uncertainty.calibrated(
-                outcome.fit.posterior(outcome.recipe.alpha),
+                outcome.fit.posterior(),
                 folds[:n_first],
                 lambda fold, _: outcome.fit_without(fold),
                 X,
                 y,
                 weights,
             )
-            self._adopt(outcome.fit, outcome.recipe, X, y.ndim, weights)
+            self._adopt(outcome.fit, X, y.ndim, weights)
         monitor.close()
         return self
 
@@ -338,31 +338,19 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
                 "e.g. max_time=60"
             )
 
-    def _recipe(self, total_weight: float, learns: bool) -> Recipe:
-        """Settings that all candidates share; order, scale, s and α are placeholders."""
+    def _template(self, total_weight: float, learns: bool) -> Template:
+        """Settings that all candidates share, checked."""
         N = pool_size(self.n_components, max(total_weight, self.n_features_in_))
         if learns and isinstance(self.n_components, str):
             N = _LEARNED_POOL
-        PursuitSettings(n_nonzero_coefs=1, alpha=0.0, max_iter=self.max_iter, tol=self.tol)
-        return Recipe(
-            law=self._law(1, 1.0),
-            seed=seed_of(self.random_state),
-            n_components=N,
-            n_nonzero_coefs=1,
-            alpha=0.0,
-            columns=self._columns(),
-            memory_budget=memory_bytes(self.memory_budget),
-            init="graded",
-            max_iter=self.max_iter,
-            tol=self.tol,
-            fit_intercept=self.fit_intercept,
-            input_scale=self.input_scale,
-            input_clip=self.input_clip,
-            column_scale=self.column_scale,
-        )
+        template = Template(seed_of(self.random_state), N, self._framing(), self.max_iter, self.tol)
+        # What is wrong with the settings is said before the search.
+        template.recipe(self._candidate(1, 1.0), 1, 0.0)
+        return template
 
-    def _law(self, order: Any, scale: float) -> Any:
-        return law_of(self, self.n_features_in_, order=order, scale=scale)
+    def _candidate(self, order: Any, scale: float) -> Law:
+        """The law that was given, or one of the grid."""
+        return self._law(None if isinstance(self.law, str) else self.law, order, scale)
 
     def _folds(
         self,
@@ -377,7 +365,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         counted = weights > 0
         n_splits, repeats = _N_SPLITS, 1
         if groups is None:
-            repeats = _REPEATS if weights.sum() < _FEW_ROWS and repeat else 1
+            repeats = _REPEATS if weights.sum() < FEW_ROWS and repeat else 1
         else:
             groups = _check_groups(groups, counted)
             n_splits = min(n_splits, len(np.unique(groups[counted])))
@@ -390,27 +378,28 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         return folds, len(folds) // repeats
 
     def _plan_law(
-        self, recipe: Recipe, data: Data, folds: list[Fold], scoring: Scoring | None
+        self, template: Template, data: Data, folds: list[Fold], scoring: Scoring | None
     ) -> LawSearch:
         """Candidates for a learned law, and the sparse models to try under the winner."""
         free = isinstance(self.n_components, str)
-        N = pool_within(recipe.memory_budget, len(data.X), recipe.n_components, free=free)
-        recipe = replace(recipe, n_components=N)
+        budget = template.framing.memory_budget
+        N = pool_within(budget, len(data.X), template.n_components, free=free)
+        template = replace(template, n_components=N)
         self.sizes_ = np.array(candidate_sizes(self.n_nonzero_coefs, N, N))
         kinds: tuple[str, ...] = KINDS if self.refine else KINDS[:-1]
         if self.activation == "exp" or not self.fit_intercept:
             # A reference is real and has a constant.
             kinds = KINDS[:1]
         law = LawSettings(
-            recipe.seed, self.input_scale, self.input_clip, activation=self.activation
+            template.seed, self.input_scale, self.input_clip, activation=self.activation
         )
         race = LawRace(self._priors(), law, data, folds, scoring)
         settings = SparseSettings(kinds, tuple(self.sizes_.tolist()), tuple(self.alphas_.tolist()))
-        return LawSearch(race, recipe, settings)
+        return LawSearch(race, template, settings)
 
     def _plan_grid(
         self,
-        recipe: Recipe,
+        template: Template,
         data: Data,
         folds: list[Fold],
         n_first: int,
@@ -418,21 +407,21 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
     ) -> Race:
         """Every order and scale of the grid, or the law that was given."""
         lightest = min(data.weights[train].sum() for train, _ in folds)
-        sizes = candidate_sizes(self.n_nonzero_coefs, recipe.n_components, lightest)
+        sizes = candidate_sizes(self.n_nonzero_coefs, template.n_components, lightest)
         self.sizes_ = np.array(sizes)
         alphas = self.alphas_.tolist()
-        return Race(recipe, self._pools(), sizes, alphas, data, folds, n_first, scoring)
+        return Race(template, self._pools(), sizes, alphas, data, folds, n_first, scoring)
 
     def _pools(self) -> list[Pool]:
         if isinstance(self.law, FeatureLaw | MixedLaw):
-            return [Pool(self.law.orders, self.law.scale, self._law(1, 1.0), given=True)]
+            return [Pool(self.law.orders, self.law.scale, self._candidate(1, 1.0), given=True)]
         d = self.n_features_in_
         if self.variable_weights is not None:
             d = min(d, np.count_nonzero(self.variable_weights))
         pools, laws = [], set()
         for order in candidate_orders(self.orders, d):
             for scale in candidate_scales(self.scales):
-                law = self._law(order, scale)
+                law: Any = self._law(None, order, scale)
                 # A constraint may cap different orders alike: the same features in other words.
                 same = replace(law, orders=tuple(dict.fromkeys(law.orders)))
                 if same not in laws:
@@ -442,20 +431,23 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
 
     def _priors(self) -> list[Prior]:
         """Candidates for a learned law: as a constraint allows, each once."""
-        caps = {"no_interactions": 1, "pairwise": 2}
-        cap = caps.get(self.interaction_cst, np.inf) if self.interaction_cst else np.inf
+        cap = CAPS[self.interaction_cst] if self.interaction_cst else np.inf
         kept: dict[Prior, Prior] = {}
         for prior in CANDIDATES.values():
             capped = replace(prior, max_order=int(min(prior.max_order, cap)))
             kept.setdefault(replace(capped, name=""), capped)
         return list(kept.values())
 
+    def _ridge(self) -> tuple[float, str]:
+        # The ridge weight of a match is that of the reference's noise, on unit columns.
+        return self.alpha_, self.column_scale if self.fit_ == "data" else "rms"
+
     def _report(self, outcome: SearchOutcome) -> None:
         """Fill the attributes that describe the search."""
         self.mse_path_ = outcome.errors
         self.best_score_ = outcome.choice.score
         self.n_splits_ = outcome.scores.shape[-1]
-        self.alpha_ = outcome.recipe.alpha
+        self.alpha_ = outcome.fit.alpha
         self.learned_law_ = outcome.learned_law
         self.pools_ = outcome.candidates
         self.fit_ = outcome.kind
@@ -464,7 +456,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         self.cv_results_ = results_of(cells, outcome.scores.reshape(len(cells), -1))
         plain = HARFERegressor().get_params()
         self.best_params_ = params_of_choice(
-            self.get_params(), plain, outcome.recipe, outcome.chosen_params
+            self.get_params(), plain, outcome.fit, outcome.chosen_params
         )
 
 

@@ -23,7 +23,7 @@ from harfe._core.arguments import check_choice, check_count, is_number, is_whole
 from harfe.features.activations import ACTIVATIONS
 from harfe.features.index_sets import IndexSets
 from harfe.features.law_kernels import symmetric_kernel
-from harfe.features.law_parameters import resolve_groups, resolve_numbers, resolve_orders
+from harfe.features.law_parameters import CAPS, resolve_groups, resolve_numbers, resolve_orders
 from harfe.features.pool import FeaturePool
 
 WEIGHTS = ("normal", "uniform")
@@ -166,10 +166,10 @@ class FeatureLaw:
         orders = resolve_orders(order, n_variables)
         groups = None
         if isinstance(interaction_cst, str):
-            caps = {"no_interactions": 1, "pairwise": 2}
-            check_choice("interaction_cst", interaction_cst, tuple(caps))
-            orders = tuple(min(q, caps[interaction_cst]) for q in orders)
+            check_choice("interaction_cst", interaction_cst, tuple(CAPS))
+            orders = tuple(min(q, CAPS[interaction_cst]) for q in orders)
         elif interaction_cst is not None:
+            names = None if names is None else [str(name) for name in names]
             groups = resolve_groups(interaction_cst, n_variables, names)
         return cls(
             n_variables=n_variables,

@@ -9,6 +9,9 @@ import numpy as np
 
 from harfe._core.arguments import check_choice, check_count, is_whole
 
+#: Inputs that features may combine under each named constraint, in scikit-learn's words.
+CAPS = {"no_interactions": 1, "pairwise": 2}
+
 
 def resolve_orders(order: Any, n_variables: int) -> tuple[int, ...]:
     """Orders of a pool; "auto" is 2, or 1 for a single input."""

@@ -118,7 +118,18 @@ class SparseRandomFeatures(TransformerMixin, BaseEstimator):
         check_count("n_components", self.n_components, 1000)
         N = int(self.n_components)
         X = check_inputs(self, X, reset=True, dtype=(np.float64, np.float32))
-        self.law_ = law_of(self, X.shape[1])
+        self.law_ = resolve_law(
+            self.law,
+            X.shape[1],
+            order=self.order,
+            weights=self.weights,
+            scale=self.scale,
+            bias=self.bias,
+            activation=self.activation,
+            interaction_cst=self.interaction_cst,
+            variable_weights=self.variable_weights,
+            names=getattr(self, "feature_names_in_", None),
+        )
         self.pool_: FeaturePool = self.law_.draw(
             N, np.random.default_rng(seed_of(self.random_state))
         )
@@ -173,35 +184,30 @@ class SparseRandomFeatures(TransformerMixin, BaseEstimator):
         return tags
 
 
-def law_of(estimator: Any, n_variables: int, *, order: Any = None, scale: Any = None) -> Law:
-    """Law that the parameters of an estimator describe; order and scale may be given instead."""
-    given = getattr(estimator, "law", None)
-    if isinstance(given, str) and order is not None:
-        given = None  # the words of HARFERegressorCV for laws that it makes itself
-    if given is not None:
-        if not isinstance(given, FeatureLaw | MixedLaw):
-            raise ValueError(
-                f"law={given!r} must be None or a law, e.g. law=learn_law(X, y).law or "
-                "law=FeatureLaw(n_variables=10, orders=(1, 2))"
-            )
-        if given.n_variables != n_variables:
-            raise ValueError(
-                f"law draws from {given.n_variables} inputs, but X has {n_variables}; pass a law "
-                "for as many"
-            )
-        return given
-    names = getattr(estimator, "feature_names_in_", None)
-    return FeatureLaw.from_settings(
-        n_variables,
-        order=estimator.order if order is None else order,
-        weights=estimator.weights,
-        scale=estimator.scale if scale is None else scale,
-        bias=estimator.bias,
-        activation=estimator.activation,
-        interaction_cst=estimator.interaction_cst,
-        variable_weights=estimator.variable_weights,
-        names=None if names is None else [str(name) for name in names],
-    )
+def resolve_law(given: Any, n_variables: int, **settings: Any) -> Law:
+    """Return the law that a user has given, checked, or the one that the settings describe.
+
+    Parameters
+    ----------
+    given : FeatureLaw, MixedLaw or None
+    n_variables : int
+        Number of inputs.
+    **settings
+        Those of :meth:`FeatureLaw.from_settings`; they are used if `given` is None.
+    """
+    if given is None:
+        return FeatureLaw.from_settings(n_variables, **settings)
+    if not isinstance(given, FeatureLaw | MixedLaw):
+        raise ValueError(
+            f"law={given!r} must be None or a law, e.g. law=learn_law(X, y).law or "
+            "law=FeatureLaw(n_variables=10, orders=(1, 2))"
+        )
+    if given.n_variables != n_variables:
+        raise ValueError(
+            f"law draws from {given.n_variables} inputs, but X has {n_variables}; pass a law "
+            "for that many"
+        )
+    return given
 
 
 def seed_of(random_state: Any) -> int:

@@ -14,7 +14,7 @@ reference decides.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from harfe.model.expansion import Expansion
 from harfe.model.uncertainty import Posterior
 from harfe.selection.choosing import Choice, choose_cell, fewest_features
 from harfe.selection.learn_law import LawRace
-from harfe.selection.recipe import Recipe
+from harfe.selection.recipe import Template
 from harfe.selection.results import SearchOutcome
 from harfe.selection.search import Stage, Task
 from harfe.selection.sparse_models import SparseSettings, fit_sparse, sparse_on_fold
@@ -40,7 +40,7 @@ class LawSearch:
     Attributes
     ----------
     race : LawRace
-    recipe : Recipe
+    template : Template
         What all sparse models share.
     settings : SparseSettings
     tables : dict
@@ -50,7 +50,7 @@ class LawSearch:
     """
 
     race: LawRace
-    recipe: Recipe
+    template: Template
     settings: SparseSettings
     tables: dict[int, FoldTable] = field(default_factory=dict)
     weights: dict[int, float] = field(default_factory=dict)
@@ -70,14 +70,14 @@ class LawSearch:
         race = self.race
         base = race.digest()
         stacked = {race.priors[k]: w for k, w in self.weights.items()}
-        what = (replace(self.recipe, memory_budget=0.0), stacked, self.settings)
+        what = (self.template, stacked, self.settings)
         return [
             Task(
                 f,
                 "sparse models",
                 sparse_on_fold,
                 (
-                    self.recipe,
+                    self.template,
                     race.fit_without(f, self.weights),
                     self.settings,
                     race.data,
@@ -141,8 +141,8 @@ class LawSearch:
         kind, s = self.settings.kinds[choice.pool], self.settings.sizes[choice.size]
         gaps = [models[kind, s].gap for _, models in self.tables.values() if (kind, s) in models]
         usual_gap = max(gaps, default=np.inf)
-        fit, recipe = fit_sparse(
-            self.recipe, law, self.settings, choice, self.race.data, usual_gap=usual_gap
+        fit = fit_sparse(
+            self.template, law, self.settings, choice, self.race.data, usual_gap=usual_gap
         )
         return SearchOutcome(
             errors,
@@ -150,14 +150,13 @@ class LawSearch:
             choice,
             candidates=list(self.settings.kinds),
             params=[{"fit": kind} for kind in self.settings.kinds],
-            chosen_params={"law": recipe.law},
-            order=recipe.law.orders,
-            scale=np.array(recipe.law.scale),
+            chosen_params={"law": law.law},
+            order=law.law.orders,
+            scale=np.array(law.law.scale),
             kind=kind,
-            recipe=recipe,
             fit=fit,
             fit_without=lambda fold: self._fit_without(fold, selection),
-            learned_law=self.race.learned(law, self.recipe.columns),
+            learned_law=self.race.learned(law, self.template.framing.columns),
         )
 
     def _fit_without(self, fold: int, selection: str) -> tuple[Expansion, Posterior]:
@@ -167,7 +166,7 @@ class LawSearch:
         law = self.race.fit_without(fold, self.weights)
         known = self.tables[fold][1] if fold in self.tables else {}
         rows = self.race.folds[fold][0]
-        fit, recipe = fit_sparse(
-            self.recipe, law, self.settings, choice, self.race.data.take(rows), known
+        fit = fit_sparse(
+            self.template, law, self.settings, choice, self.race.data.take(rows), known
         )
-        return fit.expansion, fit.posterior(recipe.alpha)
+        return fit.expansion, fit.posterior()

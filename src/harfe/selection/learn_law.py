@@ -34,12 +34,11 @@ from harfe.learning.candidates import (
 )
 from harfe.learning.likelihood import Prior
 from harfe.learning.stacking import stack_weights
-from harfe.selection.rows import Data, Scoring
+from harfe.selection.rows import FEW_ROWS, Data, Scoring
 from harfe.selection.search import Digest, Search, Stage, Task
 
 # Folds on which all candidates run, and how many go on; all of them while rows are few.
 _FIRST_FOLDS, _FINALISTS = 2, 2
-_FEW_ROWS = 300
 
 
 def fit_law(prior: Prior, settings: LawSettings, data: Data, rows: NDArray[np.intp]) -> LawFit:
@@ -78,7 +77,7 @@ class LawRace:
     def stages(self) -> Iterator[Stage]:
         """All candidates on the first folds, the best on the others."""
         n_first = min(_FIRST_FOLDS, len(self.folds))
-        few = self.data.weights.sum() < _FEW_ROWS
+        few = self.data.weights.sum() < FEW_ROWS
         finalists = len(self.priors) if few else min(_FINALISTS, len(self.priors))
         self._later = finalists * (len(self.folds) - n_first)
         base = self.digest()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,7 @@ from harfe.features.pool import FeaturePool
 from harfe.model.expansion import Expansion
 from harfe.model.uncertainty import Posterior
 from harfe.selection.choosing import Choice, choose
-from harfe.selection.recipe import Recipe
+from harfe.selection.recipe import Framing, Recipe, Template
 from harfe.selection.results import SearchOutcome
 from harfe.selection.rows import Data, Scoring
 from harfe.selection.search import Digest, Stage, Task
@@ -34,7 +34,7 @@ _TELLING_WEIGHT = 150
 
 
 def errors_on_fold(
-    recipe: Recipe,
+    framing: Framing,
     drawn: FeaturePool,
     sizes: Sequence[int],
     alphas: Sequence[float],
@@ -50,7 +50,7 @@ def errors_on_fold(
     train, test = fold
     with one_blas_thread():
         X, y, weights = data.X[train], data.y[train], data.weights[train]
-        posed = recipe.pose(X, y, weights, drawn, graded=True)
+        posed = framing.pose(drawn, X, y, weights, largest_support=max(sizes), graded=True)
         core = posed.find_core(max(sizes))
         held_out = posed.scaled_features(core.support, data.X[test])
         coef = prune_for_all(core, alphas, sizes)
@@ -100,7 +100,7 @@ class Race:
 
     Attributes
     ----------
-    recipe : Recipe
+    template : Template
         What all pools share.
     n_first : int
         Folds that cover the rows once; those after them repeat the cut.
@@ -108,7 +108,7 @@ class Race:
         (pool, fold) -> what `errors_on_fold` returned.
     """
 
-    recipe: Recipe
+    template: Template
     pools: Sequence[Pool]
     sizes: Sequence[int]
     alphas: Sequence[float]
@@ -149,10 +149,9 @@ class Race:
                 yield Stage(partial(tasks, folds, kept, parts[number + 1 :]), needed=not number)
 
     def _task(self, p: int, f: int, base: Digest) -> Task:
-        recipe, fold = self._recipe(p), self.folds[f]
-        # The memory that is free decides where features are kept, not what comes out.
-        key = base.key(*fold, replace(recipe, memory_budget=0.0))
-        call = (recipe, self._drawn(p), self.sizes, self.alphas, self.data, fold, self.scoring)
+        framing, fold = self.template.framing, self.folds[f]
+        key = base.key(*fold, self.template.sampling(self.pools[p].law), framing)
+        call = (framing, self._drawn(p), self.sizes, self.alphas, self.data, fold, self.scoring)
         return Task((p, f), self.pools[p].label, errors_on_fold, call, key)
 
     def take(self, name: tuple[int, int], result: NDArray[np.float64]) -> None:
@@ -169,13 +168,10 @@ class Race:
         best = max(scores, key=lambda p: scores[p])
         return float(scores[best]), self.pools[best].label
 
-    def _recipe(self, p: int) -> Recipe:
-        return replace(self.recipe, law=self.pools[p].law)
-
     def _drawn(self, p: int) -> FeaturePool:
         """Features of a pool, drawn once for all folds."""
         if p not in self._drawn_pools:
-            self._drawn_pools[p] = self._recipe(p).draw()
+            self._drawn_pools[p] = self.template.sampling(self.pools[p].law).draw()
         return self._drawn_pools[p]
 
     _drawn_pools: dict[int, FeaturePool] = field(default_factory=dict, repr=False)
@@ -217,7 +213,6 @@ class Race:
             order=pool.order,
             scale=pool.scale,
             kind="data",
-            recipe=recipe,
             fit=recipe.fit(data.X, data.y, data.weights),
             fit_without=lambda fold: self._fit_without(fold, scores, selection),
         )
@@ -233,12 +228,10 @@ class Race:
         recipe = self._chosen(choice)
         train = self.folds[fold][0]
         fit = recipe.fit(self.data.X[train], self.data.y[train], self.data.weights[train])
-        return fit.expansion, fit.posterior(recipe.alpha)
+        return fit.expansion, fit.posterior()
 
     def _chosen(self, choice: Choice) -> Recipe:
         """The settings of a cell of the table."""
-        return replace(
-            self._recipe(choice.pool),
-            n_nonzero_coefs=self.sizes[choice.size],
-            alpha=self.alphas[choice.alpha],
+        return self.template.recipe(
+            self.pools[choice.pool].law, self.sizes[choice.size], self.alphas[choice.alpha]
         )

@@ -1,19 +1,21 @@
 """One fit, from rows to a fitted function: every setting resolved, every part called once.
 
-Estimators check what the user passed and write a `Recipe`; what the recipe does with rows is the
-same for a fit, for a fold of cross-validation and for out-of-fold residuals.
+A `Recipe` says which features are drawn (`Sampling`), how rows become a problem (`Framing`) and how
+features are chosen (`PursuitSettings`, a start). It does the same for a fit, for a fold of
+cross-validation and for out-of-fold residuals. A `Template` is what all candidates of a search
+share.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe._core.threads import memory_bytes, one_blas_thread
+from harfe._core.threads import one_blas_thread
 from harfe.features.mixed_law import Law
 from harfe.features.pool import FeaturePool
 from harfe.features.units import InputBounds, InputUnits, find_bounds, measure_units
@@ -93,90 +95,174 @@ class FitSummary:
 
 
 @dataclass(frozen=True)
+class Sampling:
+    """Which features are drawn: N of them, from a law, with a seed."""
+
+    law: Law
+    seed: int
+    n_components: int
+
+    def draw(self) -> FeaturePool:
+        """Features on inputs in the units of the law."""
+        return self.law.draw(self.n_components, np.random.default_rng(self.seed))
+
+
+@dataclass(frozen=True)
 class Fit:
-    """What a recipe made of some rows.
+    """A fitted function and how it came about.
 
     Attributes
     ----------
+    expansion : Expansion
+    sampling : Sampling
     pool : FeaturePool
         All features that were drawn, in the user's units.
     bounds : InputBounds
     problem : Problem
         The least-squares problem that holds the kept features, at these places.
     places : int array of shape (s,)
+    n_nonzero_coefs : int
+        Features asked for.
+    alpha : float
+        Ridge weight.
     summary : FitSummary
-    expansion : Expansion
     units : InputUnits or None
         Those that `pool` was drawn in; None if it was taken from an earlier fit.
     """
 
+    expansion: Expansion
+    sampling: Sampling
     pool: FeaturePool
     bounds: InputBounds
     problem: Problem
     places: NDArray[np.intp]
+    n_nonzero_coefs: int
+    alpha: float
     summary: FitSummary
-    expansion: Expansion
     units: InputUnits | None = None
 
-    def posterior(self, alpha: float) -> Posterior:
+    def posterior(self) -> Posterior:
         """Ridge posterior of the kept coefficients."""
-        return Posterior.of(self.problem, self.places, alpha, self.expansion)
+        return Posterior.of(self.problem, self.places, self.alpha, self.expansion)
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """Every setting of a fit as a number or a value; see `HARFERegressor` for their meaning."""
+class Framing:
+    """How rows become a least-squares problem; see `HARFERegressor` for the meaning of each field.
 
-    law: Law
-    seed: int
-    n_components: int
-    n_nonzero_coefs: int
-    alpha: float
+    Attributes
+    ----------
+    columns : tuple of str
+        Names of the inputs.
+    memory_budget : float
+        In bytes.
+    """
+
     columns: tuple[str, ...]
-    memory_budget: float
-    init: Any = "zero"
-    step_size: float | str = "normalized"
-    max_iter: int = 100
-    tol: float = 1e-6
-    noise_level: float | None = None
+    # Not in the repr, which keys of finished folds are made of: it decides where features are
+    # kept, not what comes out.
+    memory_budget: float = field(repr=False)
     fit_intercept: bool = True
     input_scale: str = "standard"
     input_clip: float | None = None
     column_scale: str = "rms"
 
-    def draw(self) -> FeaturePool:
-        """Features on inputs in the units of the law."""
-        return self.law.draw(self.n_components, np.random.default_rng(self.seed))
-
     def pose(
         self,
+        drawn: FeaturePool,
         X: NDArray[np.float64],
         y: NDArray[Any],
         weights: NDArray[np.float64],
-        drawn: FeaturePool | None = None,
         *,
-        graded: bool | None = None,
+        largest_support: int,
+        graded: bool = False,
     ) -> Posed:
-        """Find bounds and units of these rows, and state the problem; all weights are positive."""
+        """Find bounds and units of these rows, and state the problem; all weights are positive.
+
+        The check of memory allows for supports of `largest_support` features, and for the larger
+        systems of a path down to them if `graded`.
+        """
         bounds = find_bounds(X, weights, self.input_clip)
         X = bounds.clip(X)
         units = measure_units(X, weights, self.input_scale)
-        pool = (self.draw() if drawn is None else drawn).in_user_units(units)
-        if graded is None:
-            graded = isinstance(self.init, str) and self.init != "zero"
-        size = (len(y), len(pool), self.n_nonzero_coefs)
+        pool = drawn.in_user_units(units)
+        size = (len(y), len(pool), largest_support)
         problem = make_problem(
             pool,
             X,
             y.reshape(len(y), -1),
             weights,
-            largest_support=largest_system(*size) if graded else self.n_nonzero_coefs,
+            largest_support=largest_system(*size) if graded else largest_support,
             working_numbers=working_numbers(*size) if graded else 0,
             memory_budget=self.memory_budget,
             fit_intercept=self.fit_intercept,
             column_scale=self.column_scale,
         )
         return Posed(pool, bounds, problem, self.columns, y.dtype.kind == "c", units)
+
+    def refit(
+        self,
+        expansion: Expansion,
+        places: NDArray[np.intp],
+        X: NDArray[np.float64],
+        y: NDArray[Any],
+        weights: NDArray[np.float64],
+        alpha: float,
+    ) -> tuple[Posed, NDArray[Any], Expansion]:
+        """Ridge solution on some features of an expansion, which stay as they are.
+
+        Minimises (1/M) Σ_k w_k |y_k - (A_S c)_k|² + α‖c‖² with A, M and scales as in
+        `harfe.solvers.problem`, S the features at `places`. Returns the problem of these features
+        alone, its solution c and the function that c stands for.
+        """
+        features = expansion.features.take(places)
+        infinite = np.full(features.n_variables, np.inf)
+        bounds = expansion.bounds or InputBounds(-infinite, infinite)
+        with one_blas_thread():
+            problem = make_problem(
+                features,
+                bounds.clip(X),
+                y,
+                weights,
+                largest_support=len(features),
+                memory_budget=self.memory_budget,
+                fit_intercept=self.fit_intercept,
+                column_scale=self.column_scale,
+            )
+            posed = Posed(features, bounds, problem, expansion.columns, expansion.complex_output)
+            every = np.arange(len(features))
+            c = RestrictedRidge(problem, alpha).solve(every)
+            return posed, c, posed.expansion(every, c)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Every setting of a fit.
+
+    Attributes
+    ----------
+    sampling : Sampling
+    framing : Framing
+    pursuit : PursuitSettings
+    init : str or array
+        Where the pursuit starts.
+    """
+
+    sampling: Sampling
+    framing: Framing
+    pursuit: PursuitSettings
+    init: Any = "zero"
+
+    def pose(self, X: NDArray[np.float64], y: NDArray[Any], weights: NDArray[np.float64]) -> Posed:
+        """Draw the features and state the problem that they make of these rows."""
+        return self.framing.pose(
+            self.sampling.draw(),
+            X,
+            y,
+            weights,
+            largest_support=self.pursuit.n_nonzero_coefs,
+            graded=isinstance(self.init, str) and self.init != "zero",
+        )
 
     def fit(
         self,
@@ -189,81 +275,45 @@ class Recipe:
         posed = self.pose(X, y, weights)
         result = pursue(
             posed.problem,
-            PursuitSettings(
-                n_nonzero_coefs=self.n_nonzero_coefs,
-                alpha=self.alpha,
-                step_size=self.step_size,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                noise_level=self.noise_level,
-            ),
+            self.pursuit,
             init=self.init,
             callback=None if after_round is None else lambda state: after_round(posed, state),
         )
         expansion = posed.expansion(result.support, result.scaled_coef)
         return Fit(
-            posed.pool,
-            posed.bounds,
-            posed.problem,
-            result.support,
-            FitSummary.of(result),
-            expansion,
-            posed.units,
+            expansion=expansion,
+            sampling=self.sampling,
+            pool=posed.pool,
+            bounds=posed.bounds,
+            problem=posed.problem,
+            places=result.support,
+            n_nonzero_coefs=self.pursuit.n_nonzero_coefs,
+            alpha=self.pursuit.alpha,
+            summary=FitSummary.of(result),
+            units=posed.units,
         )
 
 
-def recipe_of(estimator: Any, n_nonzero_coefs: int) -> Recipe:
-    """The settings that a fitted estimator came to, for a refit of so many of its features."""
-    # Terms that match a reference have the ridge weight that its noise comes to on unit columns.
-    on_data = getattr(estimator, "fit_", "data") == "data"
-    return Recipe(
-        law=estimator.law_,
-        seed=estimator.seed_,
-        n_components=estimator.n_components_,
-        n_nonzero_coefs=n_nonzero_coefs,
-        alpha=estimator.alpha_ if hasattr(estimator, "alpha_") else estimator.alpha,
-        columns=estimator.expansion_.columns,
-        memory_budget=memory_bytes(estimator.memory_budget),
-        fit_intercept=estimator.fit_intercept,
-        input_scale=estimator.input_scale,
-        input_clip=estimator.input_clip,
-        column_scale=estimator.column_scale if on_data else "rms",
-    )
+@dataclass(frozen=True)
+class Template:
+    """What all candidates of a search share: a recipe but for law, size and ridge weight."""
 
+    #: Where pursuits in a search start.
+    INIT: ClassVar[str] = "graded"
 
-def refit(
-    expansion: Expansion,
-    places: NDArray[np.intp],
-    X: NDArray[np.float64],
-    y: NDArray[Any],
-    weights: NDArray[np.float64],
-    *,
-    alpha: float,
-    memory_budget: float,
-    fit_intercept: bool,
-    column_scale: str,
-) -> tuple[Posed, NDArray[Any], Expansion]:
-    """Ridge solution on some features of an expansion, which stay as they are.
+    seed: int
+    n_components: int
+    framing: Framing
+    max_iter: int
+    tol: float
 
-    Minimises (1/M) Σ_k w_k |y_k - (A_S c)_k|² + α‖c‖² with A, M and scales as in
-    `harfe.solvers.problem`, S the features at `places`. Returns the problem of these features
-    alone, its solution c and the function it stands for.
-    """
-    features = expansion.features.take(places)
-    infinite = np.full(features.n_variables, np.inf)
-    bounds = expansion.bounds or InputBounds(-infinite, infinite)
-    with one_blas_thread():
-        problem = make_problem(
-            features,
-            bounds.clip(X),
-            y,
-            weights,
-            largest_support=len(features),
-            memory_budget=memory_budget,
-            fit_intercept=fit_intercept,
-            column_scale=column_scale,
+    def sampling(self, law: Law) -> Sampling:
+        """Features of a candidate for the law."""
+        return Sampling(law, self.seed, self.n_components)
+
+    def recipe(self, law: Law, n_nonzero_coefs: int, alpha: float) -> Recipe:
+        """The recipe of a candidate."""
+        pursuit = PursuitSettings(
+            n_nonzero_coefs, alpha, "normalized", max_iter=self.max_iter, tol=self.tol
         )
-        posed = Posed(features, bounds, problem, expansion.columns, expansion.complex_output)
-        every = np.arange(len(features))
-        c = RestrictedRidge(problem, alpha).solve(every)
-        return posed, c, posed.expansion(every, c)
+        return Recipe(self.sampling(law), self.framing, pursuit, self.INIT)

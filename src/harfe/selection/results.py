@@ -15,7 +15,7 @@ from harfe.learning.candidates import LearnedLaw
 from harfe.model.expansion import Expansion
 from harfe.model.uncertainty import Posterior
 from harfe.selection.choosing import Choice
-from harfe.selection.recipe import Fit, Recipe
+from harfe.selection.recipe import Fit, Template
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,6 @@ class SearchOutcome:
         Of the law that was chosen.
     kind : {"data", "matched", "refined"}
         How the features were found.
-    recipe : Recipe
-        Settings of the fit.
     fit : Fit
         Of all rows.
     fit_without : callable
@@ -55,7 +53,6 @@ class SearchOutcome:
     order: Any
     scale: Any
     kind: str
-    recipe: Recipe
     fit: Fit
     fit_without: Callable[[int], tuple[Expansion, Posterior]]
     learned_law: LearnedLaw | None = None
@@ -97,7 +94,7 @@ def results_of(params: list[dict[str, Any]], scores: NDArray[np.float64]) -> dic
 
 
 def params_of_choice(
-    given: Mapping[str, Any], plain: Mapping[str, Any], final: Recipe, own: Mapping[str, Any]
+    given: Mapping[str, Any], plain: Mapping[str, Any], final: Fit, own: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The choice as parameters of one fit.
 
@@ -107,8 +104,8 @@ def params_of_choice(
         Parameters of the search.
     plain : dict
         Those of one fit, with their defaults: what differs from them is passed on.
-    final : Recipe
-        Of the fit of all rows.
+    final : Fit
+        Of all rows.
     own : dict
         Order and scale, or the law.
     """
@@ -118,10 +115,10 @@ def params_of_choice(
         if name in plain and value is not plain[name] and name not in ("random_state", "law")
     }
     chosen = {
-        "n_components": final.n_components,
+        "n_components": final.sampling.n_components,
         "n_nonzero_coefs": final.n_nonzero_coefs,
         "alpha": final.alpha,
-        "init": final.init,
+        "init": Template.INIT,
     }
     return passed | chosen | dict(own)
 

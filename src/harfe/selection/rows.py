@@ -16,6 +16,10 @@ from sklearn.metrics import check_scoring
 Scoring = Callable[[NDArray[Any], NDArray[np.intp]], float]
 
 
+#: Below this weight of rows, luck of the folds decides too much: more of them are run.
+FEW_ROWS = 300
+
+
 @dataclass(frozen=True)
 class Data:
     """Checked data: inputs, targets of shape (rows, targets), positive weights."""

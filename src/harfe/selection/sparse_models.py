@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from harfe.learning.refining import refine
 from harfe.model.expansion import Expansion
 from harfe.selection.choosing import Choice
 from harfe.selection.race import errors_on_fold
-from harfe.selection.recipe import Fit, FitSummary, Recipe
+from harfe.selection.recipe import Fit, FitSummary, Template
 from harfe.selection.rows import Data, Scoring
 from harfe.solvers.homes import make_problem
 from harfe.solvers.pursuit import StopReason
@@ -73,13 +73,13 @@ def pool_within(memory_budget: float, n_rows: int, n_components: int, *, free: b
 
 
 def sparse_paths(
-    recipe: Recipe, law: LawFit, kinds: Sequence[str], sizes: Sequence[int]
+    template: Template, law: LawFit, kinds: Sequence[str], sizes: Sequence[int]
 ) -> dict[str, list[Matched]]:
     """Match the reference of a law by its features, at every size, plainly or with training."""
     kinds = [kind for kind in kinds if kind != "data"]
     if not kinds:
         return {}
-    rng = np.random.default_rng(recipe.seed)
+    rng = np.random.default_rng(template.seed)
     data = law.data
     small = [s for s in sizes if s <= _MOST_REFINED]
     paths = {}
@@ -88,7 +88,7 @@ def sparse_paths(
             law.reference, data.Z, data.weights, law.law.usage() > 0, law.noise, rng
         )
         wanted = sizes if "matched" in kinds else [max(small)]
-        plain = match(replace(recipe, law=law.law).draw(), points, wanted)
+        plain = match(template.sampling(law.law).draw(), points, wanted)
         if "matched" in kinds:
             paths["matched"] = plain
         if "refined" in kinds and small:
@@ -98,7 +98,7 @@ def sparse_paths(
 
 
 def sparse_on_fold(
-    recipe: Recipe,
+    template: Template,
     law: LawFit,
     settings: SparseSettings,
     data: Data,
@@ -117,14 +117,14 @@ def sparse_on_fold(
     models = {}
     Z = law.data.standardise(data.X[test])
     dense = law.predict(data.X[test])
-    paths = sparse_paths(recipe, law, settings.kinds, sizes)
+    paths = sparse_paths(template, law, settings.kinds, sizes)
     for k, kind in enumerate(settings.kinds):
         if kind == "data":
             # More terms than rows have nothing to hold on to but the ridge.
             fewer = [s for s in sizes if s <= data.weights[train].sum()] or sizes[:1]
-            own = replace(recipe, law=law.law)
+            drawn = template.sampling(law.law).draw()
             table[:2, k, : len(fewer)] = errors_on_fold(
-                own, own.draw(), fewer, settings.alphas, data, fold, scoring
+                template.framing, drawn, fewer, settings.alphas, data, fold, scoring
             )
             continue
         for model in paths.get(kind, []):
@@ -146,14 +146,14 @@ def prior_alpha(law: LawFit, s: int) -> float:
 
 
 def fit_sparse(
-    recipe: Recipe,
+    template: Template,
     law: LawFit,
     settings: SparseSettings,
     choice: Choice,
     data: Data,
     known: Mapping[tuple[str, int], Matched] | None = None,
     usual_gap: float = np.inf,
-) -> tuple[Fit, Recipe]:
+) -> Fit:
     """Fit the rows that a law was fitted to with the kind, size and ridge weight of a choice.
 
     Parameters
@@ -165,19 +165,19 @@ def fit_sparse(
 
     Returns
     -------
-    Fit, and the recipe as it was resolved.
+    Fit
     """
     kind, s = settings.kinds[choice.pool], settings.sizes[choice.size]
-    recipe = replace(recipe, law=law.law, n_nonzero_coefs=s, alpha=settings.alphas[choice.alpha])
     if kind == "data":
-        return recipe.fit(data.X, data.y, data.weights), recipe
-    model = (known or {}).get((kind, s)) or _sparse_model(recipe, law, kind, s, settings, usual_gap)
-    recipe = replace(recipe, n_nonzero_coefs=len(model.support), alpha=prior_alpha(law, s))
-    return matched_fit(recipe, law, model, data), recipe
+        recipe = template.recipe(law.law, s, settings.alphas[choice.alpha])
+        return recipe.fit(data.X, data.y, data.weights)
+    model = (known or {}).get((kind, s))
+    model = model or _sparse_model(template, law, kind, s, settings, usual_gap)
+    return matched_fit(template, law, model, prior_alpha(law, s), data)
 
 
 def _sparse_model(
-    recipe: Recipe, law: LawFit, kind: str, s: int, settings: SparseSettings, usual_gap: float
+    template: Template, law: LawFit, kind: str, s: int, settings: SparseSettings, usual_gap: float
 ) -> Matched:
     """The smallest model from s features on that comes as close to its reference as in the folds.
 
@@ -185,13 +185,13 @@ def _sparse_model(
     end.
     """
     sizes = [t for t in settings.sizes if t >= s]
-    path = sparse_paths(recipe, law, [kind], sizes)[kind]
+    path = sparse_paths(template, law, [kind], sizes)[kind]
     # Training ends early where features can no longer be told apart.
-    path = path or sparse_paths(recipe, law, ["matched"], sizes)["matched"]
+    path = path or sparse_paths(template, law, ["matched"], sizes)["matched"]
     return next((model for model in path if model.gap <= _LARGEST_GAP * usual_gap), path[-1])
 
 
-def matched_fit(recipe: Recipe, law: LawFit, model: Matched, data: Data) -> Fit:
+def matched_fit(template: Template, law: LawFit, model: Matched, alpha: float, data: Data) -> Fit:
     """State a matched model in the user's units, with all that is known after a fit."""
     standard = law.data
     coef = model.coef * standard.unit[:, None]
@@ -199,7 +199,7 @@ def matched_fit(recipe: Recipe, law: LawFit, model: Matched, data: Data) -> Fit:
     features = model.features.in_user_units(standard.units)
     bounds = standard.bounds
     kept = bounds if bounds.finite.any() else None
-    expansion = Expansion(features, coef, intercept, recipe.columns, False, kept)
+    expansion = Expansion(features, coef, intercept, template.framing.columns, False, kept)
     X, y, weights = data.X, data.y, data.weights
     problem = make_problem(
         features,
@@ -207,14 +207,25 @@ def matched_fit(recipe: Recipe, law: LawFit, model: Matched, data: Data) -> Fit:
         y,
         weights,
         largest_support=len(features),
-        memory_budget=recipe.memory_budget,
-        fit_intercept=recipe.fit_intercept,
+        memory_budget=template.framing.memory_budget,
+        fit_intercept=template.framing.fit_intercept,
         column_scale="rms",
     )
     residual = np.sum(weights @ (y - expansion.predict(X)) ** 2 / standard.unit**2)
     relative = np.sqrt(residual / (weights.sum() * y.shape[1]))
     history = {"gap": np.array([model.gap]), "relative_residual": np.array([relative])}
     summary = FitSummary(model.support, history, StopReason.MATCHED)
-    pool = recipe.draw().in_user_units(standard.units).replaced(model.support, features)
-    places = np.arange(len(features))
-    return Fit(pool, bounds, problem, places, summary, expansion, standard.units)
+    sampling = template.sampling(law.law)
+    pool = sampling.draw().in_user_units(standard.units).replaced(model.support, features)
+    return Fit(
+        expansion=expansion,
+        sampling=sampling,
+        pool=pool,
+        bounds=bounds,
+        problem=problem,
+        places=np.arange(len(features)),
+        n_nonzero_coefs=len(features),
+        alpha=alpha,
+        summary=summary,
+        units=standard.units,
+    )

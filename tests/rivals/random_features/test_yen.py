@@ -18,11 +18,10 @@ def friedman():
 
 
 def drawn(model, friedman):
-    """The recipe of a model and its pool."""
+    """How a model frames its rows, and its pool."""
     model.fit(friedman.X, friedman.y)
     R = model.n_components
-    recipe = model._recipe(model.order_, model.scale_, R, len(friedman.y), 7)
-    return recipe, recipe.draw()
+    return model._framing(), model._sampling(model.order_, model.scale_, R, 7).draw()
 
 
 def standardised(pool, X):
@@ -33,8 +32,8 @@ def standardised(pool, X):
 
 def test_one_round_is_the_lasso_on_its_pool(friedman):
     X, y = friedman.X, friedman.y
-    recipe, pool = drawn(YenRegressor(300, n_rounds=1, **ONE), friedman)
-    (only,) = rounds_of(recipe, pool, 300, X, y, 0.02)
+    framing, pool = drawn(YenRegressor(300, n_rounds=1, **ONE), friedman)
+    (only,) = rounds_of(framing, pool, 300, X, y, 0.02)
     truth = Lasso(alpha=0.02 * y.std(), tol=1e-12, max_iter=200_000).fit(standardised(pool, X), y)
     np.testing.assert_array_equal(only.kept, np.flatnonzero(truth.coef_))
     np.testing.assert_allclose(only.fit.coef[:, 0], truth.coef_[only.kept], rtol=1e-4, atol=1e-5)
@@ -51,8 +50,9 @@ def test_one_round_is_srfe_in_its_lasso_form(friedman):
 
 
 def _problem(model, friedman):
-    recipe = model._recipe(2, 1.0, 300, 80, 0)
-    return recipe.pose(friedman.X, friedman.y, np.ones(80), graded=False).problem
+    pool = model._sampling(2, 1.0, 300, 0).draw()
+    X, y = friedman.X, friedman.y
+    return model._framing().pose(pool, X, y, np.ones(80), largest_support=80).problem
 
 
 def test_the_objective_falls_from_round_to_round(friedman):
@@ -74,9 +74,9 @@ def test_the_objective_falls_from_round_to_round(friedman):
 
 def test_a_round_only_adds_to_what_was_kept_and_holds_no_more(friedman):
     X, y = friedman.X, friedman.y
-    recipe, pool = drawn(YenRegressor(50, n_rounds=4, **ONE), friedman)
+    framing, pool = drawn(YenRegressor(50, n_rounds=4, **ONE), friedman)
     before = np.zeros(0, dtype=int)
-    for number, each in enumerate(rounds_of(recipe, pool, 50, X, y, 0.02)):
+    for number, each in enumerate(rounds_of(framing, pool, 50, X, y, 0.02)):
         fresh = np.arange(50 * number, 50 * (number + 1))
         working = np.concatenate([before, fresh])
         assert len(each.posed.pool) == len(working)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harfe.report.content.rows import ReportRows
-from harfe.selection.recipe import Posed, recipe_of, refit
+from harfe.selection.recipe import Posed
 from harfe.selection.results import error_paths
 from harfe.solvers.path import sparsity_path
 
@@ -120,20 +120,9 @@ def _pruned(model: Any, rows: ReportRows, holdout: ReportRows | None) -> dict[st
     some = rows.sample(_PATH_ROWS)
     judged = some if holdout is None else holdout.sample(_PATH_ROWS)
     s = len(model.expansion_.features)
-    recipe = recipe_of(model, s)
     posed: Posed
-    posed, _, _ = refit(
-        model.expansion_,
-        np.arange(s),
-        some.X,
-        some.y[:, None],
-        some.weights,
-        alpha=recipe.alpha,
-        memory_budget=recipe.memory_budget,
-        fit_intercept=recipe.fit_intercept,
-        column_scale=recipe.column_scale,
-    )
-    path = sparsity_path(posed.problem, alpha=recipe.alpha)
+    posed, _, _ = model._refit(np.arange(s), some.X, some.y[:, None], some.weights)
+    path = sparsity_path(posed.problem, alpha=model._ridge()[0])
     sizes, values = [], []
     for level in reversed(path.levels):
         function = posed.expansion(level.support, level.scaled_coef)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,14 @@ from harfe._core.arguments import check_choice
 from harfe._core.threads import memory_bytes
 from harfe.estimators.base import complex_r2
 from harfe.estimators.regressor import pool_size
+from harfe.features.law import FeatureLaw
 from harfe.features.pool import FeaturePool
-from harfe.features.transformer import law_of
 from harfe.features.units import INPUT_SCALES
 from harfe.model.expansion import Expansion
 from harfe.rivals._base import Constant, Rival
 from harfe.rivals._search import Family, Fits, brief
 from harfe.rivals._settings import counts, numbers
-from harfe.selection.recipe import Posed, Recipe
+from harfe.selection.recipe import Framing, Posed, Sampling
 from harfe.solvers.homes import COLUMN_SCALES
 from harfe.solvers.problem import Problem
 
@@ -54,10 +55,6 @@ class FeatureRival(Rival):
     orders: Sequence[int] = (2, 1, 3)
     scales: Sequence[float] = (0.5, 1.0, 2.0)
 
-    # The law of the features asks for these.
-    interaction_cst = None
-    variable_weights = None
-
     function_: ExpansionFunction | Constant
 
     @abstractmethod
@@ -81,31 +78,41 @@ class FeatureRival(Rival):
         families = []
         for order in counts("order", self.order, self.orders, most=d, of="inputs"):
             for scale in numbers("scale", self.scale, self.scales):
-                recipe = self._recipe(order, scale, N, m, seed)
+                sampling = self._sampling(order, scale, N, seed)
                 shared = {"order": order, "scale": scale}
                 families.append(
                     Family(
                         ", ".join(f"{name} {brief(value)}" for name, value in shared.items()),
                         [{**shared, **knob} for knob in knobs],
-                        lambda recipe=recipe: self._fits(recipe, X, y, knobs),  # type: ignore[misc]
+                        partial(self._fits, sampling, X, y, knobs),
                     )
                 )
         return families
 
     def _fits(
-        self, recipe: Recipe, X: NDArray[np.float64], y: NDArray[Any], knobs: list[dict[str, Any]]
+        self,
+        sampling: Sampling,
+        X: NDArray[np.float64],
+        y: NDArray[Any],
+        knobs: list[dict[str, Any]],
     ) -> Fits:
-        return FeatureFits(self, recipe, recipe.draw(), X, y, knobs)
+        return FeatureFits(self, sampling.draw(), X, y, knobs)
 
-    def _recipe(self, order: int, scale: float, N: int, m: int, seed: int) -> Recipe:
+    def _sampling(self, order: int, scale: float, N: int, seed: int) -> Sampling:
+        law = FeatureLaw.from_settings(
+            self.n_features_in_,
+            order=order,
+            scale=scale,
+            weights=self.weights,
+            bias=self.bias,
+            activation=self.activation,
+        )
+        return Sampling(law, seed, N)
+
+    def _framing(self) -> Framing:
         names = getattr(self, "feature_names_in_", None)
         columns = [f"x{j}" for j in range(self.n_features_in_)] if names is None else names
-        return Recipe(
-            law=law_of(self, self.n_features_in_, order=order, scale=scale),
-            seed=seed,
-            n_components=N,
-            n_nonzero_coefs=self._largest_system(m, N),
-            alpha=0.0,
+        return Framing(
             columns=tuple(str(name) for name in columns),
             memory_budget=memory_bytes(self.memory_budget),
             fit_intercept=self.fit_intercept,
@@ -151,7 +158,6 @@ class FeatureFits:
     """Fits on one pool: the problem is posed anew for the rows of every fold."""
 
     rival: FeatureRival
-    recipe: Recipe
     pool: FeaturePool
     X: NDArray[np.float64]
     y: NDArray[Any]
@@ -174,7 +180,8 @@ class FeatureFits:
         return ExpansionFunction(posed.expansion(S, c))
 
     def _pose(self, X: NDArray[np.float64], y: NDArray[Any]) -> Posed:
-        return self.recipe.pose(X, y, np.ones(len(y)), self.pool, graded=False)
+        largest = self.rival._largest_system(len(self.y), len(self.pool))
+        return self.rival._framing().pose(self.pool, X, y, np.ones(len(y)), largest_support=largest)
 
 
 def predictions(posed: Posed, fits: Sequence[Sparse], X: NDArray[np.float64]) -> NDArray[Any]:

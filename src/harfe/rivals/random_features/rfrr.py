@@ -17,7 +17,7 @@ from harfe.rivals.random_features.features import (
     Sparse,
 )
 from harfe.rivals.solvers.ridge_path import RidgePath, cuts_in_two
-from harfe.selection.recipe import Posed, Recipe
+from harfe.selection.recipe import Posed, Sampling
 from harfe.solvers.problem import Problem
 from harfe.solvers.ridge import minimum_norm
 
@@ -68,9 +68,9 @@ class _RidgeFits(FeatureFits):
         problem = self._posed.problem
         S, y = np.flatnonzero(problem.usable), problem.targets.values[:, 0]
         if len(y) <= len(S):
-            return RidgePath.of_kernel(problem.kernel(S)[0], y, self.recipe.fit_intercept)
+            return RidgePath.of_kernel(problem.kernel(S)[0], y, self.rival.fit_intercept)
         features = self._posed.scaled_features(S, self.X) / np.sqrt(len(y))
-        return RidgePath.of_features(features, y, self.recipe.fit_intercept)
+        return RidgePath.of_features(features, y, self.rival.fit_intercept)
 
     def held_out(self, train: NDArray[np.intp], out: NDArray[np.intp]) -> NDArray[Any]:
         """Predictions of rows `out` by fits of rows `train`, (settings, rows out)."""
@@ -181,8 +181,12 @@ class RFRRRegressor(FeatureRival):
         return ridge_on_all(problem, [knob["alpha"] for knob in knobs])
 
     def _fits(
-        self, recipe: Recipe, X: NDArray[np.float64], y: NDArray[Any], knobs: list[dict[str, Any]]
+        self,
+        sampling: Sampling,
+        X: NDArray[np.float64],
+        y: NDArray[Any],
+        knobs: list[dict[str, Any]],
     ) -> FeatureFits:
         real = y.dtype.kind != "c" and self.activation != "exp"
         kind = _RidgeFits if real and all(knob["alpha"] > 0 for knob in knobs) else FeatureFits
-        return kind(self, recipe, recipe.draw(), X, y, knobs)
+        return kind(self, sampling.draw(), X, y, knobs)

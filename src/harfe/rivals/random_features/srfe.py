@@ -18,7 +18,7 @@ from harfe.rivals.random_features.features import (
     Sparse,
 )
 from harfe.rivals.solvers.l1 import L1Fit, Patience, denoising_path, filled, l1_path
-from harfe.selection.recipe import Recipe
+from harfe.selection.recipe import Sampling
 from harfe.solvers.problem import Problem
 from harfe.solvers.ridge import RestrictedRidge
 
@@ -252,6 +252,10 @@ class SRFERegressor(FeatureRival):
         return [keep_largest(problem, fit, self.n_nonzero_coefs) for fit in fits]
 
     def _fits(
-        self, recipe: Recipe, X: NDArray[np.float64], y: NDArray[Any], knobs: list[dict[str, Any]]
+        self,
+        sampling: Sampling,
+        X: NDArray[np.float64],
+        y: NDArray[Any],
+        knobs: list[dict[str, Any]],
     ) -> _L1Fits:
-        return _L1Fits(self, recipe, recipe.draw(), X, y, knobs)
+        return _L1Fits(self, sampling.draw(), X, y, knobs)

@@ -19,7 +19,7 @@ from harfe.rivals.random_features.features import (
     Sparse,
 )
 from harfe.rivals.solvers.l1 import L1Fit, L1Solver, Patience, checked, filled, l1_path
-from harfe.selection.recipe import Posed, Recipe
+from harfe.selection.recipe import Framing, Posed, Sampling
 from harfe.solvers.problem import Problem
 
 # Down to where the noise of most data is fitted, the simplest first.
@@ -45,7 +45,7 @@ class Round:
 
 
 def rounds_of(
-    recipe: Recipe,
+    framing: Framing,
     pool: FeaturePool,
     per_round: int,
     X: NDArray[np.float64],
@@ -62,7 +62,9 @@ def rounds_of(
     weights = np.ones(len(y))
     for start in range(0, len(pool), per_round):
         working = np.concatenate([kept, np.arange(start, min(start + per_round, len(pool)))])
-        posed = recipe.pose(X, y, weights, pool.take(working), graded=False)
+        posed = framing.pose(
+            pool.take(working), X, y, weights, largest_support=min(len(y), len(pool))
+        )
         known = None if coef is None else (np.arange(len(kept)), coef)
         solver = L1Solver(posed.problem, start=known)
         fit = checked(solver.at(alpha * float(np.sqrt(posed.problem.power[0]))))
@@ -110,7 +112,7 @@ class _YenFits(FeatureFits):
         return YenFunction(expansion, np.array(objectives), np.array(sizes), penalty)
 
     def _rounds(self, X: NDArray[np.float64], y: NDArray[Any], alpha: float) -> Iterator[Round]:
-        return rounds_of(self.recipe, self.pool, self.per_round, X, y, alpha)
+        return rounds_of(self.rival._framing(), self.pool, self.per_round, X, y, alpha)
 
 
 class YenRegressor(FeatureRival):
@@ -246,8 +248,8 @@ class YenRegressor(FeatureRival):
         alphas = numbers("alpha", self.alpha, _ALPHAS.tolist())
         return [{"alpha": alpha} for alpha in sorted(alphas, reverse=True)]
 
-    def _recipe(self, order: int, scale: float, N: int, m: int, seed: int) -> Recipe:
-        return super()._recipe(order, scale, self.n_rounds * self._per_round(N), m, seed)
+    def _sampling(self, order: int, scale: float, N: int, seed: int) -> Sampling:
+        return super()._sampling(order, scale, self.n_rounds * self._per_round(N), seed)
 
     def _path(self, problem: Problem, knobs: Sequence[dict[str, Any]]) -> list[Sparse]:
         """What the rounds come to if all features are drawn in one."""
@@ -256,7 +258,11 @@ class YenRegressor(FeatureRival):
         return [(fit.support, fit.coef) for fit in fits]
 
     def _fits(
-        self, recipe: Recipe, X: NDArray[np.float64], y: NDArray[Any], knobs: list[dict[str, Any]]
+        self,
+        sampling: Sampling,
+        X: NDArray[np.float64],
+        y: NDArray[Any],
+        knobs: list[dict[str, Any]],
     ) -> _YenFits:
-        per_round = recipe.n_components // self.n_rounds
-        return _YenFits(self, recipe, recipe.draw(), X, y, knobs, per_round)
+        per_round = sampling.n_components // self.n_rounds
+        return _YenFits(self, sampling.draw(), X, y, knobs, per_round)
