@@ -46,7 +46,7 @@ SEARCH = {
 GRID = {**SEARCH, "law": "grid", "orders": [1, (1, 2)], "scales": [0.5, 1.0]}
 
 # Not in the file by design: all features are drawn again, folds are not kept.
-NOT_KEPT = {"_pool", "_pool_origin", "_finished"}
+NOT_KEPT = {"_drawn", "_pool_origin", "_finished"}
 
 
 def make(m=60, d=4, seed=0):

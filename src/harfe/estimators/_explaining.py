@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -30,8 +31,12 @@ class Explainable:
     expansion_: Expansion
     inputs_: InputSummary
     law_: Law
-    _pool: FeaturePool
     _y_ndim: int
+
+    @property
+    @abstractmethod
+    def _pool(self) -> FeaturePool:
+        """All features that were drawn."""
 
     @cached_property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,8 @@ class Saving:
     n_components_: int
     support_: NDArray[np.intp]
     expansion_: Expansion
+    # All N features of a fit; None in a loaded model, which has their origin instead.
+    _drawn: FeaturePool | None
     _pool_origin: PoolOrigin
     # By name: an Enum is more than files of skops hold.
     _stop_reason: str
@@ -68,12 +69,14 @@ class Saving:
 
         return to_onnx(self, path, dtype, terms)
 
-    @cached_property
+    @property
     def _pool(self) -> FeaturePool:
-        """All N features: a fit sets them, a loaded model draws them again when asked."""
-        drawn = self._pool_origin.draw(self.law_, self.n_components_, self.seed_)
-        # The kept ones are known whatever was drawn.
-        return drawn.replaced(self.support_, self.expansion_.features)
+        """All N features; a loaded model draws them again when they are first needed."""
+        if self._drawn is None:
+            drawn = self._pool_origin.draw(self.law_, self.n_components_, self.seed_)
+            # The kept ones are known whatever was drawn.
+            self._drawn = drawn.replaced(self.support_, self.expansion_.features)
+        return self._drawn
 
     @property
     def stop_reason_(self) -> StopReason:

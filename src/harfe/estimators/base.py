@@ -29,7 +29,7 @@ from harfe.selection.recipe import Fit, Framing, Posed
 from harfe.solvers.pursuit import StopReason
 
 
-class ExpansionRegressor(  # type: ignore[override]  # _pool can be set: see `Saving`
+class ExpansionRegressor(
     Saving, Explainable, TermMethods, MultiOutputMixin, RegressorMixin, BaseEstimator
 ):
     """What every estimator of this package can do once it is fitted."""
@@ -103,7 +103,7 @@ class ExpansionRegressor(  # type: ignore[override]  # _pool can be set: see `Sa
         """Keep what a fit returned, under the names that users expect."""
         self.expansion_ = fit.expansion
         self.law_, self.seed_ = fit.sampling.law, fit.sampling.seed
-        self._pool = fit.pool
+        self._drawn = fit.pool
         if fit.units is not None:
             self._pool_units = fit.units
         self._y_ndim = y_ndim

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import os
 import re
 import stat
@@ -42,11 +43,8 @@ ARRAY_FACTOR, JSON_FACTOR = 2, 100
 _CHUNK = 2**20
 
 _MEMBER = re.compile(r"[A-Za-z0-9_.\-]{1,200}\.npy")
-_NPY = b"\x93NUMPY\x01\x00"
-_ARRAY = re.compile(
-    rb"\{'descr': '([<|])(b1|i8|f8|c16|[iu][1248]|f[24]|c8|U[1-9][0-9]{0,5})', "
-    rb"'fortran_order': (True|False), 'shape': \(((?:[0-9]{1,15}(?:, [0-9]{1,15})*,?)?)\), \} *\n"
-)
+# Numbers and text in little-endian order, as NumPy writes their types.
+_TYPE = re.compile(r"[<|](b1|[iu][1248]|f[248]|c8|c16|U[1-9][0-9]{0,5})")
 _MOST_DIMENSIONS = 8
 
 
@@ -179,19 +177,21 @@ def _content(file: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytearray:
 def _array(content: bytearray) -> NDArray[Any]:
     """An npy file of numbers or text, whose shape must be that of the bytes that are there."""
     start = 10 + int.from_bytes(content[8:10], "little")
-    found = _ARRAY.fullmatch(content[10:start])
-    if content[:8] != _NPY or found is None:
-        raise ValueError("an array has no header of an npy file with numbers or text")
-    order, kind, fortran, sizes = (group.decode() for group in found.groups())
-    shape = tuple(int(size) for size in sizes.split(",") if size.strip())
-    dtype = np.dtype(order + kind)
-    count = 1
-    for size in shape:
-        count *= size
-    if len(shape) > _MOST_DIMENSIONS or count * dtype.itemsize != len(content) - start:
+    header = io.BytesIO(content[:start])
+    try:
+        version = np.lib.format.read_magic(header)
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(header)
+    except ValueError as error:
+        raise ValueError(f"an array has no header of an npy file: {error}") from error
+    if version != (1, 0):
+        raise ValueError("an array has a header of another version")
+    if not _TYPE.fullmatch(dtype.str):
+        raise ValueError(f"an array has the type {dtype}, which models do not have")
+    fits = math.prod(shape) * dtype.itemsize == len(content) - start
+    if len(shape) > _MOST_DIMENSIONS or min(shape, default=0) < 0 or not fits:
         raise ValueError(f"an array of shape {shape} does not fit its bytes")
     flat = np.frombuffer(content, dtype, offset=start).astype(dtype.newbyteorder("="))
-    return flat.reshape(shape, order="F" if fortran == "True" else "C")
+    return flat.reshape(shape, order="F" if fortran else "C")
 
 
 def _no_constant(text: str) -> NoReturn:

@@ -215,7 +215,7 @@ def _write_state(model: Any, writer: Writer) -> dict[str, Any]:
     state = dict(vars(model))
     state.setdefault("feature_names_in_", None)
     # A loaded model whose features nobody asked for passes on what it has.
-    if "_pool" in state:
+    if model._drawn is not None:
         state["_pool_origin"] = PoolOrigin.of(
             model._pool, model.law_, model.seed_, model._pool_units
         )
@@ -254,7 +254,7 @@ def _read_model(header: dict[str, Any], reader: Reader) -> Any:
     if uncertainty is not None:
         posterior = replace(uncertainty.posterior, expansion=state["expansion_"])
         state["uncertainty_"] = replace(uncertainty, posterior=posterior)
-    state["_pool_units"] = state["_pool_origin"].units
+    state |= {"_drawn": None, "_pool_units": state["_pool_origin"].units}
     vars(model).update(state)
     if header["estimator"] == "HARFERegressorCV":
         model._finished = {}
