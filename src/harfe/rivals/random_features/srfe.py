@@ -121,8 +121,8 @@ class SRFERegressor(FeatureRival):
         If no c fits that closely, the closest is used.
     alpha : "auto", a number or a list, default="auto"
         λ in the same units. At 1 and above, c = 0. "auto" is 30 numbers from 0.68 to 1e-5. Values
-        below a millionth of the smallest λ with c = 0 are raised to it: doubles cannot resolve
-        them.
+        below a millionth of the smallest λ with c = 0 are raised to that limit: doubles cannot
+        resolve them.
     n_nonzero_coefs : int, default=None
         Keep only this many of the largest coefficients and refit them by least squares. None keeps
         all non-zero coefficients unchanged.
