@@ -1,11 +1,11 @@
-"""What the rules of the choice under a learned law are worth (decision 24).
+"""How well each rule for choosing a model under a learned law does (decision 24).
 
     python benchmarks/choice.py [--splits 2] [--jobs 2] [--only friedman2 housing ...]
 
-For every problem and split of `benchmarks/law.py` the search runs once; then several rules choose
-from its table, each choice is fitted to all rows, and judged on rows that nothing has seen (without
-noise for the Friedman functions; parts of the paper's training rows for the real data). Printed is
-the geometric mean of error / error of the dense reference, over the splits of each problem.
+For every problem and split of `benchmarks/law.py`, the search runs once; then several rules choose
+from its table, and each choice is fitted on all rows and scored on unseen rows (without noise for
+the Friedman functions; parts of the paper's training rows for the real data). Printed: the
+geometric mean of error / error of the dense reference, over the splits of each problem.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _EQUAL = 0.005
 
 
 def by_error(search: LawSearch, kinds: tuple[str, ...] = KINDS) -> Choice:
-    """The fewest features within 0.5 % of the lowest held-out error, of some kinds."""
+    """The smallest model of these kinds within 0.5 % of the lowest held-out error."""
     scores = search.table()[1][..., sorted(search.tables)]
     left_out = [k for k, kind in enumerate(search.settings.kinds) if kind not in kinds]
     merit = scores.copy()
@@ -51,7 +51,7 @@ RULES: dict[str, Callable[[LawSearch], Choice]] = {
 
 
 def one(name: str, split: int) -> dict[str, float]:
-    """Error of what every rule chooses, over the reference's."""
+    """Error of every rule's choice over that of the reference."""
     X, y, X_new, y_new = load(name, split)
     settings = SparseSettings(KINDS, tuple(candidate_sizes(20, N, N)), ALPHAS)
     data = Data(X, y[:, None], np.ones(len(X)))

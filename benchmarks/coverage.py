@@ -1,12 +1,12 @@
-"""Do 90 % intervals hold 90 % of new observations? On rows that no part of a fit has seen.
+"""Do 90 % intervals cover 90 % of new observations? On rows that no part of a fit has seen.
 
     python benchmarks/coverage.py [--level 0.9] [--jobs 2] [--only friedman1 housing ...]
 
 HARFERegressorCV with no arguments. Friedman 1-3 with noise: 200 rows, 5 draws, 1000 new rows each.
-Real data (with HARFE_DATA): five outer folds of training rows, each predicted by a model that was
-selected and fitted on the other four; no test row of the paper is read. Printed: the share of
-observations inside ``predict(X, interval=level)``, the mean width over the deviation of y, and the
-root mean square of (y - prediction) / std, which is 1 if ``return_std`` is right.
+Real data (with HARFE_DATA): five outer folds of training rows, each predicted by a model selected
+and fitted on the other four; no test row of the paper is read. Printed: the share of observations
+inside ``predict(X, interval=level)``, the mean width over the standard deviation of y, and the root
+mean square of (y - prediction) / std, which is 1 if ``return_std`` is right.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def one(
     seed: int,
     level: float,
 ) -> tuple[str, np.ndarray]:
-    """Inside or not, width and standardised residual of every new row."""
+    """Whether covered, width and standardised residual of every new row."""
     model = HARFERegressorCV(random_state=seed).fit(X, y)
     prediction, lower, upper = model.predict(X_new, interval=level)
     _, std = model.predict(X_new, return_std=True)

@@ -2,10 +2,10 @@
 
     python benchmarks/defaults.py [--quick]
 
-Five folds of the training rows of every real dataset that HARFE_DATA holds (at most 600 rows each,
-no test row is read) and of the Friedman functions; one change of a setting at a time, from the
-defaults. Printed: geometric mean over the problems of the error divided by that of the defaults
-(below 1 is better), the worst ratio, and the error of the defaults relative to the null model.
+Five folds of the training rows of every real dataset in HARFE_DATA (at most 600 rows each; no test
+row is read) and of the Friedman functions; one setting is changed at a time, from the defaults.
+Printed: geometric mean over the problems of the error divided by that of the defaults (below 1 is
+better), the worst ratio, and the error of the defaults relative to the null model.
 """
 
 from __future__ import annotations

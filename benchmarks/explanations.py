@@ -1,10 +1,10 @@
-"""What explanations cost: interactions of all pairs, whole explanations, what a fit keeps.
+"""The cost of explanations: interactions of all pairs, whole explanations, input summaries.
 
     python benchmarks/explanations.py [--repeat 5]
 
-Goals: the strength of every pair of s = 500 features of d = 100 inputs within a second; what a fit
-keeps of its rows (`InputSummary.of`) a few percent of the fit; partial dependence from that summary
-does not depend on the number of rows. Times are the best of several runs.
+Goals: the strengths of all pairs of d = 100 inputs in s = 500 features within a second; summarising
+the rows (`InputSummary.of`) within a few percent of the fit; partial dependence from that summary
+in time that does not depend on the number of rows. Times are the best of several runs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SIZES = (
 
 
 def best(work: Callable[[], object], repeat: int) -> float:
-    """Seconds of the fastest of several runs, after one to warm up."""
+    """Seconds of the fastest of several runs, after a warm-up run."""
     work()
     times = []
     for _ in range(repeat):
@@ -48,7 +48,7 @@ def best(work: Callable[[], object], repeat: int) -> float:
 
 
 def drawn(s: int, d: int, order: int, activation: str) -> Expansion:
-    """A function of so many features, as drawn."""
+    """A random expansion of s features."""
     rng = np.random.default_rng(0)
     pool = FeatureLaw(d, orders=(order,), activation=activation).draw(s, rng)
     columns = tuple(f"x{j}" for j in range(d))
@@ -56,7 +56,7 @@ def drawn(s: int, d: int, order: int, activation: str) -> Expansion:
 
 
 def show_explanations(repeat: int) -> None:
-    """Time of every kind of answer, by size."""
+    """Print the time of every kind of explanation, by size."""
     print(
         "features, inputs, order | all pairs | explain | 100 rows | partial dependence, 50 points"
     )
@@ -77,7 +77,7 @@ def show_explanations(repeat: int) -> None:
 
 
 def show_kept(repeat: int) -> None:
-    """What keeping costs beside the fit, and how much is kept."""
+    """Print the cost of the input summary relative to the fit, and its size."""
     for m, d in ((1000, 10), (1000, 100), (20_000, 20)):
         rng = np.random.default_rng(0)
         X = rng.random((m, d))
@@ -88,14 +88,14 @@ def show_kept(repeat: int) -> None:
         kept = best(lambda: InputSummary.of(model.expansion_, X, np.ones(m)), repeat)  # noqa: B023
         nodes = sum(len(nodes) for nodes in model.inputs_.distribution.nodes)
         print(
-            f"fit of {m} rows, {d} inputs: {fit:.3f} s, of which keeping {1e3 * kept:.1f} ms, "
+            f"fit of {m} rows, {d} inputs: {fit:.3f} s, of which summary {1e3 * kept:.1f} ms, "
             f"{kept / fit:.1%}; {nodes} nodes for {m * d} values",
             flush=True,
         )
 
 
 def main() -> None:
-    """Print all of it."""
+    """Print all times."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--repeat", type=int, default=5)
     repeat = parser.parse_args().repeat

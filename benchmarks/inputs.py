@@ -3,10 +3,10 @@
     python benchmarks/inputs.py [--jobs 2]
 
 Error of HARFERegressorCV in its own folds (small grid: orders 1, 2 and both, scales 0.5 and 1.5)
-for every pair of `input_scale` and `input_clip`, over that of "standard" without clipping; at most
-500 training rows of every real dataset that HARFE_DATA holds, of the two extra files, and Friedman
-1-3. Then a typing error: one value of one row of Friedman 1 a million times too large, error on new
-rows with and without clipping, over that without the typing error.
+for several pairs of `input_scale` and `input_clip`, over that of "standard" without clipping; at
+most 500 training rows of every real dataset in HARFE_DATA, of the two extra files, and Friedman
+1-3. Then a typo: one value in one row of Friedman 1 is a million times too large; printed is the
+error on new rows with and without clipping, over that without the typo.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def problems() -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def error(X: np.ndarray, y: np.ndarray, input_scale: str, input_clip: float | None) -> float:
-    """Held-out error of the choice, geometric mean over two seeds."""
+    """Held-out error of the chosen model, geometric mean over two seeds."""
     models = (
         HARFERegressorCV(**GRID, input_scale=input_scale, input_clip=input_clip, random_state=seed)
         for seed in (0, 1)
@@ -54,8 +54,8 @@ def error(X: np.ndarray, y: np.ndarray, input_scale: str, input_clip: float | No
     return float(np.exp(np.mean([np.log(-model.fit(X, y).best_score_) for model in models])))
 
 
-def typing_error() -> dict[str, float]:
-    """Error on new rows after a typing error, over that without."""
+def typo() -> dict[str, float]:
+    """Error on new rows with a typo, over that without."""
     data = make_function("friedman1", 200, random_state=0)
     new = make_function("friedman1", 2000, random_state=1)
     wrong = data.X.copy()
@@ -87,7 +87,7 @@ def main() -> None:
         )
     mean = np.exp(np.mean(np.log(ratios), axis=0))
     print(f"{'geometric mean':27s}" + "".join(f"{r:10.3f}" for r in mean))
-    print("typing error:", {key: round(value, 2) for key, value in typing_error().items()})
+    print("typo:", {key: round(value, 2) for key, value in typo().items()})
 
 
 if __name__ == "__main__":

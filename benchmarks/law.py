@@ -1,15 +1,14 @@
-"""What each ingredient of a learned law is worth, one left out or exchanged at a time.
+"""The effect of each ingredient of a learned law, left out or replaced one at a time.
 
 For every problem and split: candidates are fitted and stacked by cross-validation on the training
-part; then sparse models of 32 and 128 features are made in several ways and judged on the rest.
-The table gives geometric means of error / error of the dense reference (the stack), with standard
-errors of the mean of its logarithm over problems and splits. Friedman 1-3: 200 rows, judged
-without noise. Real data (with HARFE_DATA): only the paper's training rows, 80 % of them to learn
-from.
+part; then sparse models of 32 and 128 features are made in several ways and scored on the rest. The
+table gives geometric means of error / error of the dense reference (the stack), with standard
+errors of the mean of its logarithm over problems and splits. Friedman 1-3: 200 rows, scored without
+noise. Real data (with HARFE_DATA): only the paper's training rows, 80 % of them for learning.
 
     python benchmarks/law.py [--splits 2] [--jobs 2] [--only friedman1 ...]
 
-"in hindsight" marks what was allowed to choose its ridge weight on the rows that judge it.
+"in hindsight" marks variants whose ridge weight was chosen on the rows that score them.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ ALPHAS = tuple(np.geomspace(1e-12, 10, 14))
 
 
 def load(name: str, split: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Rows to learn from and rows to judge by."""
+    """Rows for learning and rows for scoring."""
     if name in FUNCTIONS:
         data = make_function(name, 1200, random_state=7000 + split)
         return data.X[:200], data.y[:200], data.X[200:], data.y_clean[200:]
@@ -85,12 +84,12 @@ def with_tempering(law: FeatureLaw | MixedLaw, share: float) -> FeatureLaw | Mix
 
 
 def with_partners(pool: FeaturePool) -> FeaturePool:
-    """Every feature and the one a quarter turn ahead: sine and cosine of the same weights."""
+    """Every feature and its quarter-turn partner: sine and cosine of the same weights."""
     return pool.join(replace(pool, phases=pool.phases + np.pi / 2))
 
 
 def around(pool: FeaturePool, kept: FeaturePool, rng: np.random.Generator) -> FeaturePool:
-    """The kept features, and as many draws near them as a pool has."""
+    """The kept features, and draws near them, as many as the pool has features."""
     near = kept.take(rng.integers(len(kept), size=len(pool)))
     values = near.values * (1 + 0.2 * rng.standard_normal(near.values.shape))
     phases = near.phases + 0.3 * rng.standard_normal(len(near))
@@ -98,7 +97,7 @@ def around(pool: FeaturePool, kept: FeaturePool, rng: np.random.Generator) -> Fe
 
 
 def one(name: str, split: int) -> dict[str, float]:
-    """Error of every variant over the reference's."""
+    """Error of every variant over that of the reference."""
     X, y, X_new, y_new = load(name, split)
     everything = np.arange(len(X))
     data = Data(
@@ -136,21 +135,21 @@ def one(name: str, split: int) -> dict[str, float]:
 
 
 def points_of(law: LawFit, template: Template) -> tuple[Points, np.random.Generator]:
-    """Where the reference is matched."""
+    """The points at which the reference is matched."""
     rng = np.random.default_rng(template.seed)
     used = law.law.usage() > 0
     return make_points(law.reference, law.data.Z, law.data.weights, used, law.noise, rng), rng
 
 
 def sparse_models(law: LawFit, drawn_from: FeatureLaw | MixedLaw, template: Template) -> dict:
-    """Matched models of all sizes with a pool from another law."""
+    """Matched models of all sizes, with a pool drawn from the given law."""
     points, _ = points_of(law, template)
     pool = template.sampling(drawn_from).draw()
     return dict(zip(SIZES, match(pool, points, SIZES), strict=True))
 
 
 def variants(full, template, data, fold, X_new, error, errors) -> None:  # type: ignore[no-untyped-def]
-    """Fill in the error of every sparse variant."""
+    """Add the error of every sparse variant to `errors`."""
     Z_new = full.data.standardise(X_new)
 
     def judge(label: str, model) -> None:  # type: ignore[no-untyped-def]
@@ -191,7 +190,7 @@ def variants(full, template, data, fold, X_new, error, errors) -> None:  # type:
 
 
 def levels_core(levels: dict) -> np.ndarray:  # type: ignore[type-arg]
-    """The support of the path with about 600 features, to swap with."""
+    """The support of about 600 features on the path, to swap with."""
     size = min((s for s in levels if s >= 500), default=max(levels))
     return levels[size].support
 

@@ -1,10 +1,10 @@
-"""How long a law takes to learn: learn_law as it comes, on Friedman 1 with noise inputs added.
+"""How long learning a law takes: learn_law with its defaults, on Friedman 1 with noise inputs.
 
     python benchmarks/learning.py
 
 Goals on 2 cores: 500 rows of 20 inputs within 15 s, 2000 of 60 within 60 s; 1000 inputs work. Also
-printed: whether the five true variables are the most used, a step of the likelihood in units of the
-Cholesky factorisation that it needs, and the time of the exponentials alone by NumPy.
+printed: whether the five true inputs are the most used, and the times of one likelihood step, of
+the Cholesky factorisation it needs, and of its exponentials alone by NumPy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from harfe.learning.likelihood import Likelihood
 
 
 def friedman(rows: int, inputs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Friedman 1 with noise and as many inputs as wanted."""
+    """Friedman 1 with noise and the given number of inputs."""
     rng = np.random.default_rng(rows + inputs)
     X = rng.random((rows, inputs))
     y = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2
@@ -29,7 +29,7 @@ def friedman(rows: int, inputs: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def best_of(call, times: int = 3) -> float:  # type: ignore[no-untyped-def]
-    """Shortest time of a call in seconds."""
+    """Seconds of the fastest of several calls."""
     found = []
     for _ in range(times):
         started = time.perf_counter()
@@ -63,9 +63,9 @@ def main() -> None:
         step = best_of(lambda: likelihood(theta))
         factor = best_of(lambda: sla.cholesky(C, lower=True))
     print(
-        f"a step at 500 x 20, orders to 4: {1e3 * step:.0f} ms; Cholesky {1e3 * factor:.1f} ms; "
+        f"a step at 500 x 20, orders up to 4: {1e3 * step:.0f} ms; Cholesky {1e3 * factor:.1f} ms; "
         f"np.exp of its {len(exponents) / 1e6:.1f} million exponents alone "
-        f"{1e3 * best_of(lambda: np.exp(exponents)):.0f} ms (a step takes them twice)"
+        f"{1e3 * best_of(lambda: np.exp(exponents)):.0f} ms (a step computes them twice)"
     )
 
 

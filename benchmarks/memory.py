@@ -1,8 +1,8 @@
-"""Peak memory of a fit over that of the imported process, against the size of A.
+"""Peak memory of a fit beyond that of the warmed-up process, against the size of A.
 
     python benchmarks/memory.py
 
-Each case runs in a process of its own. Stored: at most 1.3 times A plus 200 MB for s <= N/10.
+Each case runs in its own process. Stored: at most 1.3 times A plus 200 MB for s <= N/10.
 Recomputed (a small memory budget): far below A, whatever N.
 """
 
@@ -35,7 +35,7 @@ CASES = [
 
 
 def main() -> None:
-    """Print one line a case."""
+    """Print one line per case."""
     print(f"{'rows':>8} {'N':>7} {'s':>6} {'home':>11} {'A':>9} {'increase':>9}  allowed")
     for m, N, s, budget in CASES:
         arguments = [str(value) for value in (m, N, s, budget)]

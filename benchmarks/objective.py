@@ -1,15 +1,15 @@
-"""How low the starts of the pursuit get, at equal A, s and α: objectives over Algorithm 1's.
+"""Objectives that the pursuit reaches from each start, over Algorithm 1's, at equal A, s and α.
 
     python benchmarks/objective.py [--quick] [--tried]
 
 The standard set: the functions of Table 1, Friedman 1-3, and (with HARFE_DATA) the training rows of
 housing, forestfire, speech, propulsion and airfoil; 3000 features of order 2; two sparsities, two
 ridge weights, with and without an intercept. Printed: the objective of Algorithm 1 (μ = 0.1) and,
-as ratios to it, the normalised step from zero, the pruned path alone, ``init="graded"`` and
-``init="swapped"``. With --tried also what was tried and not kept: forward orthogonal least squares
-on the core of 600 features, alone and polished; pruning by the exact increase of the objective
-(optimal brain surgeon) instead of the size of the coefficients. Last, the error on a held-out third
-of the rows, at equal s and α, for those that are lower than graded.
+as ratios to it, those of the normalised step from zero, the pruned path alone, ``init="graded"``
+and ``init="swapped"``. With --tried also alternatives that were rejected: forward orthogonal least
+squares on the core of 600 features, alone and polished; pruning by the exact increase of the
+objective (optimal brain surgeon) instead of the size of the coefficients. Finally, for those with a
+lower objective than graded, the error on a held-out third of the rows at equal s and α.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def instances() -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def pose(X: np.ndarray, y: np.ndarray, centred: bool) -> tuple[StoredProblem, object]:
-    """Problem of 3000 features of order 2 on standardised inputs, and its pool."""
+    """The problem with 3000 features of order 2 on standardised inputs, and its pool."""
     weights = np.ones(len(y))
     law = FeatureLaw(X.shape[1], orders=(min(2, X.shape[1]),))
     pool = law.draw(N, np.random.default_rng(0)).in_user_units(
@@ -64,7 +64,7 @@ def ridge(problem: Problem, S: np.ndarray, alpha: float) -> tuple[float, np.ndar
 
 
 def polish(problem: Problem, S: np.ndarray, alpha: float) -> tuple[float, np.ndarray]:
-    """Objective and support after the pursuit went on from S, or at S if that is lower."""
+    """Objective and support after continuing the pursuit from S, or at S if that is lower."""
     S = np.sort(S)
     objective, c = ridge(problem, S, alpha)
     start = np.zeros((1, N))
@@ -77,7 +77,7 @@ def polish(problem: Problem, S: np.ndarray, alpha: float) -> tuple[float, np.nda
 
 
 def forward(problem: Problem, s: int, alpha: float) -> np.ndarray:
-    """Orthogonal least squares on the core: always the feature that lowers the objective most."""
+    """Orthogonal least squares on the core: add the feature that lowers the objective most."""
     core = find_core(problem, s).support
     gram, moment = problem.normal(core)
     power, r = np.diag(gram) + alpha, moment[:, 0].copy()
@@ -97,7 +97,7 @@ def forward(problem: Problem, s: int, alpha: float) -> np.ndarray:
 
 
 def surgeon(problem: Problem, s: int, alpha: float) -> float:
-    """Objective of a path that drops what raises the objective least, from the core on."""
+    """Objective of a path from the core that drops features whose loss raises it least."""
     S = find_core(problem, s).support
     while True:
         gram, moment = problem.normal(S)
@@ -109,7 +109,7 @@ def surgeon(problem: Problem, s: int, alpha: float) -> float:
 
 
 def held_out(X: np.ndarray, y: np.ndarray, s: int, alpha: float) -> list[float]:
-    """Error on a third of the rows, fitted on the others: graded, swapped, forward polished."""
+    """Error on a third of the rows after fitting the others: graded, swapped, forward polished."""
     order = np.random.default_rng(0).permutation(len(y))
     test, train = order[: len(y) // 3], order[len(y) // 3 :]
     problem, pool = pose(X[train], y[train], True)
@@ -132,7 +132,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="functions only, one sparsity")
-    parser.add_argument("--tried", action="store_true", help="also what was tried and not kept")
+    parser.add_argument("--tried", action="store_true", help="also alternatives that were rejected")
     options = parser.parse_args()
     columns = ["normalised", "path", "graded", "swapped"]
     if options.tried:

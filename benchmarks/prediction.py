@@ -2,10 +2,10 @@
 
     python benchmarks/prediction.py [--rows 100000] [--only airfoil galaxy telemonitor]
 
-Both are fitted on the paper's training rows (the process of `experiments`, a length scale per
-input, at most 500 rows) and predict the same many rows, drawn from the training rows with
-replacement; the time is the best of three, on all threads. No test row is read; what either
-predicts is judged by the study `accuracy`. Needs HARFE_DATA.
+Both are fitted on the paper's training rows (the process of `experiments`, one length scale per
+input, at most 500 rows) and predict the same rows, drawn from the training rows with replacement;
+the time is the best of three, on all threads. No test row is read; the study `accuracy` measures
+the errors. Needs HARFE_DATA.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from harfe.datasets import load_real
 
 
 def seconds(model, X: np.ndarray) -> float:  # type: ignore[no-untyped-def]
-    """Best of three predictions."""
+    """Time of the fastest of three predictions."""
     found = []
     for _ in range(3):
         started = time.perf_counter()

@@ -1,12 +1,12 @@
 """Every method of the registry: seconds to choose its settings and fit, and error on Friedman 1.
 
-    python benchmarks/rivals.py                    all that are installed
+    python benchmarks/rivals.py                    all installed methods
     python benchmarks/rivals.py --only srfe salsa
 
-Two tables in one: time on 500 rows × 20 inputs (Friedman's function with fifteen more inputs that
-play no part), on one thread; and the noise-free error on Friedman 1 with 200 training rows and
-noise 1, over several draws, beside the limit that only broken code exceeds (the mean predictor
-has 24). Every method tunes itself on the training rows, as in `harfe compare`.
+Two tables in one: time on 500 rows × 20 inputs (Friedman's function with fifteen irrelevant
+inputs), on one thread; and the noise-free error on Friedman 1 with 200 training rows and noise 1,
+over several draws, with the limit that only broken code exceeds (the mean predictor has 24). Every
+method tunes itself on the training rows, as in `harfe compare`.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from harfe.compare.methods import METHODS, named
 from harfe.datasets import make_function
 
-#: Largest mean error that a method may have; those without are other people's.
+#: Largest error a method may have in any draw; third-party methods have no limit.
 LIMITS = {
     "srfe": 6.0,
     "shrimp": 6.0,
@@ -37,7 +37,7 @@ SECONDS = 120
 
 
 def seconds_to_fit(name: str) -> tuple[float, int | None]:
-    """Wall-clock seconds of one fit with its choice, and the size of the model."""
+    """Wall-clock seconds to choose settings and fit, and the size of the model."""
     data = make_function("friedman1", ROWS, random_state=0, n_features=INPUTS)
     model = METHODS[name].make(0, ROWS)
     begun = time.perf_counter()
@@ -56,17 +56,17 @@ def noise_free_errors(name: str, draws: int) -> list[float]:
 
 
 def main() -> None:
-    """Print a line a method."""
+    """Print one line per method."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", nargs="+", default=["all"], metavar="METHOD")
-    parser.add_argument("--draws", type=int, default=5, help="of Friedman 1 (default 5)")
+    parser.add_argument("--draws", type=int, default=5, help="draws of Friedman 1 (default 5)")
     options = parser.parse_args()
     print(f"| method | {ROWS} × {INPUTS}: seconds | terms | Friedman 1: mean error | max | limit |")
     print("|---|---|---|---|---|---|")
     for name in named(options.only):
-        # The first call compiles; that is no cost of the method.
+        # The first call compiles, which should not count.
         tiny = make_function("friedman1", 30, random_state=0)
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")

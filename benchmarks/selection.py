@@ -1,10 +1,10 @@
-"""What a full selection costs: in seconds, and the grid in graded fits of the final size.
+"""The cost of a full selection: in seconds, and for the grid in graded fits of the final size.
 
     python benchmarks/selection.py [--quick]
 
-Times HARFERegressorCV on tables of different shape, with no arguments (the law is learned) and
+Times HARFERegressorCV on tables of different shapes, with no arguments (the law is learned) and
 with law="grid"; for the grid also HARFERegressor with the settings it chose (``init="graded"``,
-median of three fits). That ratio is a promise, at most 60 at 1000 rows; the seconds are of this
+median of three fits). The goal for that ratio is at most 60 at 1000 rows; the seconds depend on the
 machine. --quick leaves out the larger tables.
 """
 
@@ -22,7 +22,7 @@ SHAPES = ((200, 10), (300, 2000), (1000, 20), (2000, 20))
 
 
 def table(rows: int, inputs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Friedman 1 with further inputs that play no part."""
+    """Friedman 1 with additional irrelevant inputs."""
     data = make_function("friedman1", rows, random_state=0)
     rest = np.random.default_rng(1).uniform(size=(rows, inputs - data.X.shape[1]))
     return np.hstack([data.X, rest]), data.y

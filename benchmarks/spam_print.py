@@ -1,12 +1,12 @@
-"""Whether the paper's SpAM numbers look like fits: where our own path meets the printed error.
+"""Whether the paper's SpAM numbers look like fits: where our path reaches the printed error.
 
     python benchmarks/spam_print.py [--only housing speech]     needs the data, see HARFE_DATA
 
-On the paper's rows, six splines an input: the penalty falls from the largest, at which nothing but
-the mean is left, and the first share of it at which the test error is at most the printed one is
-told, with the inputs in use there. Beside it the error of the mean, what our choice by
-cross-validation on training rows reaches, and plain lasso. Test rows are looked at on the way:
-this judges a printed number, it chooses nothing.
+On the paper's rows, with six splines per input: the penalty decreases from the largest, at which
+only the mean is left. Printed: the first share of it at which the test error is at most that of the
+paper, with the number of inputs in use there; also the error of the mean, of our choice by
+cross-validation on training rows, and of plain lasso. Test rows are used along the way, but only to
+check a published number, not to choose anything.
 """
 
 import argparse
@@ -35,7 +35,7 @@ SHARES = np.geomspace(1.0, 0.01, 120)
 
 
 def main() -> None:
-    """Print a line a dataset."""
+    """Print one line per dataset."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -45,7 +45,7 @@ def main() -> None:
     for name in parser.parse_args().only:
         data = load_real(name)
         null = float(np.mean((data.y_test - data.y_train.mean()) ** 2))
-        where = "not met"
+        where = "not reached"
         inputs = "-"
         for share in SHARES:
             model = SpAMRegressor(n_basis=6, alpha=float(share)).fit(data.X_train, data.y_train)

@@ -1,8 +1,9 @@
-"""Speed as ratios in one run: features, fit against its floor and a textbook, predict.
+"""Speed as ratios measured in one run: features, fit against its floor and a textbook, predict.
 
     python benchmarks/speed.py [--repeat 5] [--no-textbook]
 
-Times are the best of several runs on an otherwise idle machine; ratios travel better than times.
+Times are the best of several runs on an otherwise idle machine; ratios carry over to other machines
+better than times.
 Sizes: (m, N, s) = (1000, 10 000, 500), d = 20, q = 2, Algorithm 1 with the paper's settings.
 """
 
@@ -28,7 +29,7 @@ ALPHA, STEP, ROUNDS = 1e-3, 0.1, 50
 
 
 def best(work: Callable[[], object], repeat: int) -> float:
-    """Seconds of the fastest of several runs, after one to warm up."""
+    """Seconds of the fastest of several runs, after a warm-up run."""
     work()
     times = []
     for _ in range(repeat):
@@ -39,7 +40,7 @@ def best(work: Callable[[], object], repeat: int) -> float:
 
 
 def data() -> tuple[np.ndarray, np.ndarray]:
-    """Rows of a function of pairs, with noise."""
+    """Rows of a function with one pairwise interaction, with noise."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (M_ROWS, D))
     y = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * X[:, 2] ** 2 + 10 * X[:, 3]
@@ -54,7 +55,7 @@ def model() -> HARFERegressor:
 
 
 def textbook(A: np.ndarray, y: np.ndarray, rounds: int) -> np.ndarray:
-    """Algorithm 1 as a textbook has it: the whole Gram matrix, and a pseudo-inverse a round."""
+    """Textbook Algorithm 1: the whole Gram matrix, and one pseudo-inverse per round."""
     m = len(y)
     gram, moment = A.T @ A / m, A.T @ y / m
     c = np.zeros(A.shape[1])
@@ -67,7 +68,7 @@ def textbook(A: np.ndarray, y: np.ndarray, rounds: int) -> np.ndarray:
 
 
 def report_features(repeat: int) -> None:
-    """Compiled loop against NumPy, one thread each."""
+    """Print the compiled loop against NumPy, one thread each."""
     X, _ = data()
     pool = FeatureLaw(D).draw(N, np.random.default_rng(0))
     rows, W = Rows.of(X), np.ascontiguousarray(pool.weights().toarray().T)
@@ -85,14 +86,14 @@ def report_features(repeat: int) -> None:
         plain = best(lambda: np.sin(X @ W.T + pool.phases), repeat)
     per = 1e9 / (N * M_ROWS)
     print(
-        f"features, one thread: {ours * per:.2f} ns an element; np.sin(X @ W.T + b) "
-        f"{plain * per:.1f} ns, ratio {plain / ours:.1f}; into memory already taken "
+        f"features, one thread: {ours * per:.2f} ns per element; np.sin(X @ W.T + b) "
+        f"{plain * per:.1f} ns, ratio {plain / ours:.1f}; into preallocated memory "
         f"{in_place * per:.1f} ns, ratio {in_place / ours:.1f}"
     )
 
 
 def report_fit(repeat: int, with_textbook: bool) -> None:
-    """Whole fit against the sum of what cannot be avoided, and against the textbook."""
+    """Print the whole fit against the sum of its unavoidable parts, and against the textbook."""
     X, y = data()
     fitted = model().fit(X, y)
     rounds = fitted.n_iter_
@@ -115,7 +116,7 @@ def report_fit(repeat: int, with_textbook: bool) -> None:
         f"build {build:.3f} + {rounds} x pass {one_pass:.4f} + Gram {gram:.4f} + {rounds} x "
         f"Cholesky {cholesky:.4f}; ratio {fit / floor:.2f}"
     )
-    print(f"a pass that computes the features again: {again:.4f} s, ratio {again / one_pass:.1f}")
+    print(f"a pass that recomputes the features: {again:.4f} s, ratio {again / one_pass:.1f}")
     for n in (5, 15, rounds) if with_textbook else ():
         ours = best(lambda n=n: model().set_params(max_iter=n).fit(X, y), repeat)
         start = time.perf_counter()
@@ -131,7 +132,7 @@ def report_fit(repeat: int, with_textbook: bool) -> None:
 
 
 def report_predict(repeat: int) -> None:
-    """Prediction against the sines that it cannot avoid."""
+    """Print prediction against its unavoidable sines."""
     X, y = data()
     fitted = model().fit(X, y)
     table = np.random.default_rng(1).uniform(-1, 1, (200_000, D))

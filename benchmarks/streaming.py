@@ -1,14 +1,13 @@
-"""How fast `harfe predict` streams: rows a second from a file, against the sines alone.
+"""How fast `harfe predict` streams: rows per second from a file, against the sines alone.
 
     python benchmarks/streaming.py [--rows 2000000] [--repeat 3]
 
-A model of s = 100 sines of two of 20 inputs; the command runs in this process, from opening the
-model to the last byte of the output. Measured are Parquet to Parquet, Parquet to CSV, and CSV to
-CSV (a tenth of the rows) with pyarrow and, as where it is not installed, without; the last line is
-their ratio. "Sines alone" is s sines a row: by NumPy on one thread, which is what a plain program
-would pay, and by our compiled loop on all threads, which is what nothing can avoid. Goals: 200 000
-rows a second from Parquet, at most 3 times NumPy's sines; CSV at least 5 times faster with pyarrow
-than without.
+The model has s = 100 sines of two of 20 inputs; the command runs in this process, from opening the
+model to the last byte of the output. Measured: Parquet to Parquet, Parquet to CSV, and CSV to CSV
+(a tenth of the rows) with pyarrow and as if it were not installed; the last line is their ratio.
+"Sines alone" is s sines per row: by NumPy on one thread, the cost in a plain program, and by our
+compiled loop on all threads, the unavoidable cost. Goals: 200 000 rows per second from Parquet, at
+most 3 times NumPy's sines; CSV at least 5 times faster with pyarrow than without.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _BLOCK = 2048
 
 
 def best(work: Callable[[], object], repeat: int) -> float:
-    """Seconds of the fastest of several runs, after one to warm up."""
+    """Seconds of the fastest of several runs, after a warm-up run."""
     work()
     times = []
     for _ in range(repeat):
@@ -58,7 +57,7 @@ def save_model(path: Path, names: list[str]) -> None:
 
 
 def write_table(path: Path, names: list[str], rows: int) -> None:
-    """Write a Parquet file in groups of rows, so that its size does not matter."""
+    """Write a Parquet file in row groups, so that memory does not limit its size."""
     rng = np.random.default_rng(1)
     schema = pa.schema([(name, pa.float64()) for name in names])
     with pq.ParquetWriter(path, schema, compression="snappy") as file:
@@ -68,7 +67,7 @@ def write_table(path: Path, names: list[str], rows: int) -> None:
 
 
 def write_csv(path: Path, names: list[str], rows: int) -> None:
-    """Write the like as text, 6 digits a number."""
+    """Write such a table as CSV, with 6 digits per number."""
     X = np.random.default_rng(2).uniform(-1, 1, (rows, D))
     with open(path, "w") as file:
         file.write(",".join(names) + "\n")
@@ -76,7 +75,7 @@ def write_csv(path: Path, names: list[str], rows: int) -> None:
 
 
 def stream(model: Path, data: Path, output: Path) -> None:
-    """Run the command as a person would."""
+    """Run the command as a user would."""
     with contextlib.redirect_stderr(io.StringIO()):
         code = harfe(["predict", str(model), str(data), "-o", str(output), "--force"])
     if code:
@@ -84,7 +83,7 @@ def stream(model: Path, data: Path, output: Path) -> None:
 
 
 def sines(repeat: int) -> tuple[float, float]:
-    """Seconds a row of s sines: NumPy's on one thread, ours on all."""
+    """Seconds per row of s sines: NumPy's on one thread, ours on all."""
     rng = np.random.default_rng(3)
     arguments = rng.uniform(-5, 5, (_BLOCK, S))
     plain = best(lambda: np.sin(arguments), 20 * repeat) / _BLOCK
@@ -104,7 +103,7 @@ def main() -> None:
     options = parser.parse_args()
     plain, ours = sines(options.repeat)
     print(
-        f"sines alone, s = {S}: {plain * 1e6:.2f} µs a row by NumPy on one thread, "
+        f"sines alone, s = {S}: {plain * 1e6:.2f} µs per row by NumPy on one thread, "
         f"{ours * 1e6:.3f} µs compiled on {n_threads()} threads"
     )
     names = [f"x{j}" for j in range(D)]
@@ -115,13 +114,13 @@ def main() -> None:
         write_table(parquet, names, options.rows)
         write_csv(text, names, options.rows // 10)
         reading = best(lambda: [None for _ in pq.ParquetFile(parquet).iter_batches(1 << 16)], 1)
-        print(f"decoding the Parquet file alone: {reading / options.rows * 1e6:.2f} µs a row")
+        print(f"decoding the Parquet file alone: {reading / options.rows * 1e6:.2f} µs per row")
         rates = []
         for data, output, rows, hidden in (
             (parquet, "out.parquet", options.rows, {}),
             (parquet, "out.csv", options.rows, {}),
             (text, "out.csv", options.rows // 10, {}),
-            (text, "out.csv", options.rows // 10, {"harfe.tables.arrow_csv": None}),
+            (text, "out.csv", options.rows // 10, {"harfe.tables.readers.arrow_csv": None}),
         ):
             with mock.patch.dict(sys.modules, hidden):
                 seconds = best(lambda d=data, o=output: stream(model, d, home / o), options.repeat)
@@ -129,10 +128,10 @@ def main() -> None:
             rates.append(rows / seconds)
             print(
                 f"{data.suffix[1:]:7} to {output.partition('.')[2]:7}: {rows / seconds:9.0f} rows "
-                f"a second, {each * 1e6:.2f} µs a row; over NumPy's sines {each / plain:.2f}, over "
-                f"compiled sines {each / ours:.1f}{'; without pyarrow' if hidden else ''}"
+                f"per second, {each * 1e6:.2f} µs per row; {each / plain:.2f} times NumPy's sines, "
+                f"{each / ours:.1f} times compiled sines{'; without pyarrow' if hidden else ''}"
             )
-        print(f"CSV to CSV with pyarrow over without: {rates[2] / rates[3]:.1f} times as fast")
+        print(f"CSV to CSV: {rates[2] / rates[3]:.1f} times as fast with pyarrow as without")
 
 
 if __name__ == "__main__":

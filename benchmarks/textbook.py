@@ -1,11 +1,12 @@
-"""Algorithm 1 by a dozen lines of NumPy, beside harfe: the paper's settings on the paper's rows.
+"""Algorithm 1 in a dozen lines of NumPy against harfe: the paper's settings and rows.
 
     python benchmarks/textbook.py [--only housing speech] [--draws 5]
 
-A dense transcription that shares no code with harfe, features drawn by its own loop, so the draws
-differ and only medians compare. Prints one line a dataset: the paper's number, then median and
-range of the test MSE over the draws, of both. Needs HARFE_DATA (see `harfe.datasets.load_real`).
-Single draws on propulsion differ by a factor of 30: it gets more.
+A dense transcription that shares no code with harfe. It draws features in its own loop, so draws
+differ and only medians are comparable. Prints one line per dataset: the paper's number, then median
+and range of the test MSE over the draws, for both. Needs HARFE_DATA (see
+`harfe.datasets.load_real`). Single draws on propulsion differ by a factor of 30, so it gets more
+draws.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def textbook_error(data: Bunch, seed: int) -> float:
 
 
 def harfe_error(data: Bunch, seed: int) -> float:
-    """Test error of harfe with the settings of the experiment on the paper's Table 4."""
+    """Test error of harfe with the settings of the experiment for the paper's Table 4."""
     fitted = Harfe("unit").fit(data.X_train, data.y_train, seed, data.paper)
     return mean_squared_error(data.y_test, fitted.model.predict(data.X_test))
 
@@ -72,14 +73,14 @@ def main() -> None:
     print(f"{'dataset':12} {'paper':>9}  textbook (range)  harfe (range)  draws")
     for name in options.only:
         draws = DRAWS.get(name, options.draws)
-        told = []
+        cells = []
         for error in (textbook_error, harfe_error):
             errors = []
             for seed in range(draws):
                 errors.append(error(load_real(name, noise_seed=seed), seed))
-            told.append(f"{np.median(errors):9.4g} ({min(errors):.4g} .. {max(errors):.4g})")
+            cells.append(f"{np.median(errors):9.4g} ({min(errors):.4g} .. {max(errors):.4g})")
         printed = load_real(name).paper_mse["HARFE"]
-        print(f"{name:12} {printed:9.4g}  {'  '.join(told)}  {draws}", flush=True)
+        print(f"{name:12} {printed:9.4g}  {'  '.join(cells)}  {draws}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
-"""Theorem 3.1 where it applies: error per round, contraction, phase transition, what is vacuous.
+"""Theorem 3.1 where it applies: error per round, contraction, phase transition, vacuous bounds.
 
 Complex exponential features of all variables, Gaussian rows and weights, a planted s-sparse c:
 
-1. error per round of the pursuit with s and 2s features, with and without noise, beside the bound,
-   and the measured contraction beside β, where δ_6s is known exactly;
-2. share of planted vectors that are recovered, over rows m and sparsity s, of N = 400 features;
-3. what the conditions ask for at a common size, and the bounds that speak of f, with C₁ = C₂ = 1 as
-   an assumption (nobody knows them);
-4. how λ moves β, the bound and the error.
+1. error per round of the pursuit with s and 2s features, with and without noise, next to the
+   bound, and the measured contraction next to β, where δ_6s is known exactly;
+2. share of planted vectors recovered from N = 400 features, over rows m and sparsity s;
+3. what the conditions require at common sizes, and the bounds in terms of f, assuming C₁ = C₂ = 1
+   (their values are unknown);
+4. the effect of λ on β, the bound and the error.
 
-The figure and its numbers go to docs/figures/theory.png and theory.csv.
+The figure and its numbers are written to docs/figures/theory.png and theory.csv.
 
     python benchmarks/theory.py [--draws 20] [--quick] [--folder docs/figures]
 """
@@ -43,7 +43,7 @@ from harfe.theory import (
 )
 
 D, SIGMA, NOISE = 20, 2.0, 0.01
-# Errors below are rounding.
+# Errors below this are rounding errors.
 FLOOR = 1e-12
 ROUNDS = 30
 # An assumption: nobody has published the constants of Theorem A.1.
@@ -59,7 +59,7 @@ def features(rng: np.random.Generator, m: int, N: int) -> np.ndarray:
 
 
 def planted(rng: np.random.Generator, N: int, s: int, decay: float = 1.0) -> np.ndarray:
-    """Unit vector with s entries of random place and phase and sizes decay^k, or normal ones."""
+    """Unit vector with s entries at random positions and phases, of size decay^k or normal."""
     c = np.zeros(N, complex)
     sizes = decay ** np.arange(s) if decay < 1 else np.abs(rng.normal(size=(s, 2)) @ [1, 1j])
     c[rng.choice(N, s, replace=False)] = sizes * np.exp(2j * np.pi * rng.random(s))
@@ -67,7 +67,7 @@ def planted(rng: np.random.Generator, N: int, s: int, decay: float = 1.0) -> np.
 
 
 def noise(rng: np.random.Generator, m: int, size: float) -> np.ndarray:
-    """Complex normal noise of this deviation."""
+    """Complex normal noise with this standard deviation."""
     return size / sqrt(2) * (rng.normal(size=m) + 1j * rng.normal(size=m))
 
 
@@ -88,15 +88,15 @@ def errors_of(A: np.ndarray, y: np.ndarray, c: np.ndarray, k: int, lam: float) -
 
 
 def rounds(quick: bool) -> dict[str, Any]:
-    """Part 1: tables of errors and contractions; what the left panel shows."""
-    print("1. Error per round beside the bound; the pursuit with s and with 2s features\n")
+    """Part 1: table of errors and contractions; returns the data of the left panel."""
+    print("1. Error per round next to the bound; the pursuit with s and with 2s features\n")
     sizes = [(400, 12, 2)] if quick else [(400, 12, 2), (8000, 300, 50)]
     rows, shown = [], {}
     for m, N, s in sizes:
         for draw in range(2 if quick else 3):
             rng = np.random.default_rng(draw)
             A, c, e = features(rng, m, N), planted(rng, N, s, decay=0.7), noise(rng, m, NOISE)
-            # 6s = N: the isometry constant is one singular value decomposition.
+            # 6s = N: the isometry constant takes one singular value decomposition.
             delta = isometry_constant(A / sqrt(m), 6 * s).upper
             for level, y in ((0.0, A @ c), (NOISE, A @ c + e)):
                 values = {"s": s, "lam": 0.0, "norm": 1.0, "distance": 0.0}
@@ -109,11 +109,11 @@ def rounds(quick: bool) -> dict[str, Any]:
                     row |= {"delta": delta, "rounds": n, "last error": errors[-1]}
                     row |= {"last bound": bounds[n], "beta": contraction(delta)}
                     row["above"] = int(np.sum(errors > np.maximum(bounds[: n + 1], FLOOR)))
-                    # Neither a step to exact recovery nor one among noise tells a factor.
+                    # Steps to exact recovery and steps with noise do not show the contraction.
                     ratios = (errors[1:] / errors[:-1])[errors[1:] > FLOOR]
-                    told = not level and len(ratios) > 0
-                    row["factor"] = float(np.exp(np.mean(np.log(ratios)))) if told else None
-                    row["worst"] = float(np.max(ratios)) if told else None
+                    known = not level and len(ratios) > 0
+                    row["factor"] = float(np.exp(np.mean(np.log(ratios)))) if known else None
+                    row["worst"] = float(np.max(ratios)) if known else None
                     rows.append(row)
                     if draw == 0:
                         shown[(level, k // s)] = (errors, bounds)
@@ -123,7 +123,7 @@ def rounds(quick: bool) -> dict[str, Any]:
     print(
         f"\nrounds above the bound: {sum(table['above'])} of {sum(table['rounds'])}; errors below "
         f"{FLOOR:g} count as 0. factor: geometric mean of ‖cⁿ⁺¹ - c‖/‖cⁿ - c‖; worst: its "
-        "maximum; empty if recovered at once.\n"
+        "maximum; empty if recovered in one round or with noise.\n"
     )
     return {"errors": shown, "size": sizes[-1], "delta": shown_delta}
 
@@ -153,8 +153,8 @@ def transition(quick: bool, draws: int) -> dict[str, Any]:
 
 
 def demands() -> None:
-    """Part 3: what the theorem asks for, and the bounds that speak of a function."""
-    print("3. What the conditions ask for, assuming C₁ = C₂ = 1\n")
+    """Part 3: what the theorem requires, and the bounds in terms of a function."""
+    print("3. What the conditions require, assuming C₁ = C₂ = 1\n")
     common = {"d": 10, "lam": 1e-3, "gamma": 1.0, "sigma": 1.0, "failure": 0.01, **ASSUMED}
     for m, N, s in ((200, 400, 20), (1000, 10_000, 50)):
         print(f"m = {m}, N = {N}, s = {s}, d = 10, γ = σ = 1, λ = 1e-3, δ = 0.01")
@@ -181,8 +181,8 @@ def demands() -> None:
 
 
 def ridge(quick: bool) -> None:
-    """Part 4: λ."""
-    print("4. How λ moves δ_6s(B), β, the constants, the bound and the error, without noise\n")
+    """Part 4: the effect of λ."""
+    print("4. Effect of λ on δ_6s(B), β, the constants, the bound and the error, without noise\n")
     m, N, s = (400, 12, 2) if quick else (4000, 120, 20)
     rng = np.random.default_rng(0)
     A, c = features(rng, m, N), planted(rng, N, s, decay=0.9)
@@ -199,14 +199,14 @@ def ridge(quick: bool) -> None:
     m, N, s = 200, 400, 20
     found = isometry_constant(features(rng, m, N) / sqrt(m), 6 * s)
     print(
-        f"\nm = {m}, N = {N}, s = {s}, where recovery is the rule: δ_6s is between "
-        f"{found.lower:.3g} and {found.upper:.3g}; the theorem needs "
-        f"λ > {sqrt(3) * found.lower - 1:.3g} at least\n"
+        f"\nm = {m}, N = {N}, s = {s}, where recovery is typical: δ_6s is between "
+        f"{found.lower:.3g} and {found.upper:.3g}; the theorem needs at least "
+        f"λ > {sqrt(3) * found.lower - 1:.3g}\n"
     )
 
 
 def write_numbers(left: dict[str, Any], right: dict[str, Any], path: Path) -> None:
-    """All numbers of the figure in one file: panel, series, x, y, value, bound."""
+    """Write all numbers of the figure to one file."""
     with path.open("w", newline="", encoding="utf-8") as file:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(["panel", "noise", "terms_over_s", "round", "m", "s", "value", "bound"])
@@ -220,7 +220,7 @@ def write_numbers(left: dict[str, Any], right: dict[str, Any], path: Path) -> No
 
 
 def draw(left: dict[str, Any], right: dict[str, Any], draws: int, path: Path) -> None:
-    """Two panels: error per round with its bound; share of recovered vectors over m and s."""
+    """Draw error per round with its bound, and the share of recovered vectors over m and s."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
@@ -265,15 +265,15 @@ def draw(left: dict[str, Any], right: dict[str, Any], draws: int, path: Path) ->
     axes.set_xlabel("rows m")
     axes.set_ylabel("sparsity s")
     axes.set_title(f"Phase transition: N = {right['N']}, s features, no noise", fontsize="medium")
-    # Without the version of matplotlib, equal numbers give equal files more often.
+    # Leave out the matplotlib version, so that equal numbers more often give equal files.
     figure.savefig(path, dpi=120, metadata={"Software": None})
 
 
 def main() -> None:
     """Print the four parts and draw the figure."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--draws", type=int, default=20, help="of the phase transition")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes, for a look")
+    parser.add_argument("--draws", type=int, default=20, help="draws of the phase transition")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, for a quick look")
     parser.add_argument("--folder", type=Path, default=Path("docs/figures"))
     given = parser.parse_args()
     draws = min(given.draws, 5) if given.quick else given.draws

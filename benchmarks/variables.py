@@ -1,7 +1,7 @@
-"""Does the learned law find the variables? Friedman 1 with pure-noise inputs added.
+"""Does the learned law find the relevant inputs? Friedman 1 with pure-noise inputs added.
 
-200 rows with the paper's noise, the ten inputs of the function (five of which play no part) and 90
-more that are noise, all uniform on [0, 1]. For every draw: whether the five true variables lead
+200 rows with the paper's noise, the ten inputs of the function (five of them irrelevant) and 90
+noise inputs, all uniform on [0, 1]. For every draw: whether the five true inputs lead
 `feature_importances_`, and the error against the noise-free function on 1000 other rows.
 
     python benchmarks/variables.py [--draws 20] [--noise-inputs 90] [--law auto|grid]
@@ -19,7 +19,7 @@ from harfe.datasets import make_function
 
 
 def main() -> None:
-    """Print a line a draw and the summary."""
+    """Print one line per draw and the summary."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--first-draw", type=int, default=0)
@@ -40,12 +40,12 @@ def main() -> None:
         used = np.unique(model.expansion_.features.indices)
         print(
             f"draw {draw}: five lead {found[-1]}, error {errors[-1]:.3f}, "
-            f"{model.n_nonzero_coefs_} features of {np.sum(used >= 0)} variables, {seconds:.0f} s",
+            f"{model.n_nonzero_coefs_} features of {np.sum(used >= 0)} inputs, {seconds:.0f} s",
             flush=True,
         )
     print(
-        f"the five true variables lead in {sum(found)} of {len(found)} draws; noise-free error "
-        f"{np.mean(errors):.3f} in the mean, {np.median(errors):.3f} in the median"
+        f"the five true inputs lead in {sum(found)} of {len(found)} draws; noise-free error: "
+        f"mean {np.mean(errors):.3f}, median {np.median(errors):.3f}"
     )
 
 

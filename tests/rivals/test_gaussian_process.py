@@ -31,7 +31,7 @@ def test_the_gaussian_process_has_the_likelihood_of_scikit_learn():
 
     model = ARDProcessRegressor().fit(X, y)
     assert model.log_likelihood_ > -value
-    assert model.lengths_[2] > 5 * model.lengths_[0]  # the third input plays no part
+    assert model.lengths_[2] > 5 * model.lengths_[0]  # the third input is irrelevant
     # It standardises inputs and target itself.
     scale, unit = StandardScaler().fit(X), StandardScaler().fit(y[:, None])
     v, lengths, noise = np.exp(model.theta_[0]), model.lengths_, np.exp(model.theta_[-1])

@@ -1,4 +1,4 @@
-"""What every rival must do: scikit-learn's contract, bad input, one room, one registry."""
+"""What every rival must do: scikit-learn's contract, bad input, one package, one registry."""
 
 import ast
 import pickle
@@ -53,7 +53,7 @@ every_rival = pytest.mark.parametrize("name", rivals.__all__)
 
 
 def small(name, **settings):
-    """A rival that is quickly fitted."""
+    """A rival with settings that fit quickly."""
     model = getattr(rivals, name)(**{**SMALL[name], **settings})
     if "random_state" in model.get_params():
         model.set_params(random_state=0)
@@ -106,7 +106,7 @@ def test_units_of_inputs_and_target_do_not_matter(name, friedman):
     X, y = friedman.X, friedman.y
     expected = small(name).fit(X, y).predict(X)
     scaled = small(name).fit(X * 1024.0 + 2.0**20, y * 2.0**30).predict(X * 1024.0 + 2.0**20)
-    # The process of pyGAM ends at a tolerance of its own.
+    # pyGAM and the Gaussian process stop at tolerances of their own.
     tolerance = 1e-3 if name in ("PyGAMRegressor", "ARDProcessRegressor") else 1e-5
     np.testing.assert_allclose(scaled / 2.0**30, expected, rtol=tolerance, atol=tolerance)
 
@@ -117,7 +117,7 @@ def test_constant_and_double_columns_are_borne(name, friedman):
     more = np.hstack([X, np.full((len(X), 1), 0.998), X[:, :1]])
     model = small(name).fit(more, y)
     assert np.all(np.isfinite(model.predict(more)))
-    # pyGAM itself may lose its way between two equal columns.
+    # pyGAM itself may fail on two equal columns.
     assert name == "PyGAMRegressor" or model.score(more, y) > 0.2
 
 
@@ -169,7 +169,7 @@ def test_bad_input_is_refused_with_a_sentence(name, friedman):
         (X[:1], y[:1], "minimum of 2 is required"),
         (X, y[:-1], "X has 60 rows but y has 59"),
         (X[:, 0], y, "1D array"),
-        (X, np.column_stack([y, y]), "fits one target; fit one column after the other"),
+        (X, np.column_stack([y, y]), "fits one target; fit each column separately"),
         (np.full((60, 2), "a"), y, "X holds text in column 0, e.g. 'a'"),
         (X, ["a"] * 60, "y holds text"),
     ):
@@ -189,7 +189,7 @@ def test_complex_targets_are_taken_or_refused_with_what_to_do(name, friedman):
         assert model.fit(friedman.X, y).predict(friedman.X).dtype.kind == "c"
         assert model.score(friedman.X, y) > 0
     else:
-        with pytest.raises(ValueError, match=r"y is complex.*fit y.real and y.imag one by one"):
+        with pytest.raises(ValueError, match=r"y is complex.*fit y.real and y.imag separately"):
             model.fit(friedman.X, y)
 
 
@@ -215,9 +215,9 @@ def test_the_choice_is_told(name, friedman):
 @pytest.mark.parametrize("name", LIMITS)
 def test_progress_is_told_to_people_who_ask(name, friedman, capsys):
     small(name, verbose=True).fit(friedman.X, friedman.y)
-    told = capsys.readouterr().err
-    assert told.startswith(f"{name}: ")
-    assert "best MSE" in told
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"{name}: ")
+    assert "best MSE" in printed
     small(name).fit(friedman.X, friedman.y)
     assert capsys.readouterr().err == ""
 

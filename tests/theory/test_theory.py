@@ -100,7 +100,7 @@ def test_exact_constant_is_that_of_brute_force(dtype, m, N):
 
 
 @both_types
-@pytest.mark.parametrize("size", [1.0, 0.7])  # short columns: shrinking is what counts
+@pytest.mark.parametrize("size", [1.0, 0.7])  # short columns: shrinking dominates
 @pytest.mark.parametrize(("m", "N", "s"), [(40, 9, 2), (40, 10, 4), (6, 10, 3), (200, 12, 5)])
 def test_bounds_enclose_the_exact_constant(dtype, m, N, s, size, monkeypatch):
     A = size * draw(np.random.default_rng(m + s), (m, N), dtype) / sqrt(m)
@@ -111,7 +111,7 @@ def test_bounds_enclose_the_exact_constant(dtype, m, N, s, size, monkeypatch):
     assert not found.exact
     assert found.lower <= truth * (1 + 1e-12)
     assert found.upper >= truth * (1 - 1e-12)
-    # The climb is good for such sizes, and the upper bound is not a phantasy.
+    # At these sizes the climb is nearly exact and the upper bound is not far off.
     assert found.lower > 0.9 * truth
     assert found.upper < 2.2 * truth
     assert isclose(brute_force(A[:, found.support], s), found.lower, rel_tol=1e-10)
@@ -140,7 +140,7 @@ def test_each_upper_bound_is_needed(monkeypatch):
     assert few.upper < spectrum
     assert isclose(many.upper, spectrum)
     assert many.upper < products[:, -99:].sum(axis=1).max()
-    # Two equal columns among orthonormal ones: both bounds meet the climb.
+    # Two equal columns among orthonormal ones: the climb attains both upper bounds.
     twins = isometry_constant(np.eye(8)[:, [0, 0, 1, 2, 3, 4, 5, 6]], 2)
     assert isclose(twins.lower, 1.0)
     assert isclose(twins.upper, 1.0)
@@ -279,7 +279,7 @@ def test_one_round_contracts_as_proven(s, lam, kind):
                 error = np.linalg.norm(after - c_T)
                 assert error <= bound + 1e-12
                 closest = max(closest, error / bound)
-    assert closest > 0.05  # else the check would prove little
+    assert closest > 0.05  # otherwise the check would prove little
 
 
 @cases
@@ -494,7 +494,7 @@ def test_features_reach_the_radius():
 def test_radius_by_hand_and_the_printed_one():
     assert feature_radius(N=100, failure=np.exp(-2.0)) == pytest.approx(0.3)
     failure = 1e-12
-    # γσ near 0: f* - f at any x is the mean of N terms; take α/ρ = ±1.
+    # γσ near 0: f* - f at any x is a mean of N summands; take α/ρ = ±1.
     N = 10_000
     printed = printed_feature_radius(N=N, m=1, d=1, gamma=1e-9, sigma=1.0, failure=failure)
     assert printed == pytest.approx((1 + sqrt(log(1 / failure) / 2)) / sqrt(N))
@@ -516,7 +516,7 @@ def test_function_bound_is_the_coefficient_bound_with_the_norms_put_in():
         expected = constants.beta**n / 20 + constants.D1 / 5 * (1 - 25 / 400)
         expected += constants.D2 * sqrt((0.09 + 0.5 / 400) / 1.5)
         assert function_bound(n, **values) == pytest.approx(2 * expected)
-    # The middle term does not fall with N.
+    # The middle summand does not decrease with N.
     many = function_bound(inf, **(values | {"N": 10**12, "radius": 1e-6}))
     assert many == pytest.approx(2 * constants.D1 / 5, rel=1e-4)
 
@@ -628,7 +628,7 @@ def test_ridge_effects_are_the_single_functions():
         assert row["D2"] == bound_constants(row["delta"]).D2
         values = {"delta": row["delta"], "s": GOOD["s"], "lam": row["lam"]}
         assert row["bound"] == coefficient_bound(inf, **values, **rest)
-        # From λ = 0.21 on it says less than c = 0.
+        # From λ = 0.21 on the bound is weaker than the error of c = 0.
         assert row["bound"] > rest["norm"]
     checked = convergence_conditions(**(GOOD | {"lam": 2.0})).conditions
     assert table["spread_left"][3] == checked[2].left

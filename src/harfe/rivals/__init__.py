@@ -1,12 +1,12 @@
-"""The methods that the paper compares with, as scikit-learn regressors. Experimental.
+"""The methods the paper compares HARFE with, as scikit-learn regressors. Experimental.
 
-Names and defaults here may change without notice, and nothing else in the package imports this one:
-`harfe.compare.methods` names its estimators, and `harfe.compare_methods` runs them side by side
-with harfe. Each is written from the equations of its paper and chooses its settings by
-cross-validation on the training rows where they are "auto".
+Names and defaults here may change without notice. Only `harfe.compare` imports this package, and
+only when a rival is used: `harfe.compare_methods` runs the rivals side by side with harfe. Each is
+written from the equations of its paper and chooses settings that are "auto" by cross-validation on
+the training rows.
 
-Two families that the paper cites are left out. Multiple kernel learning stands in none of its
-tables; COSSO and SSAM are its members that do. Exact branch-and-bound solvers of sparse ridge
+Two families that the paper cites are left out. Multiple kernel learning is in none of the paper's
+tables, except for its members COSSO and SSAM. Exact branch-and-bound solvers for sparse ridge
 regression prove optimality for tens of features, not for the thousands of a random pool.
 """
 

@@ -1,4 +1,4 @@
-"""What all rivals share: checks, units of the target, folds, choice, progress, prediction."""
+"""The base class of all rivals: checks, target units, folds, choice, progress, prediction."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from harfe.solvers.problem import Targets
 
 @dataclass(frozen=True)
 class Constant:
-    """The function that is left where nothing can be learned."""
+    """The function used where nothing can be learned: the mean of the targets."""
 
     value: Any
 
@@ -37,36 +37,36 @@ class Constant:
 
 
 class Rival(CallbackSupportMixin, RegressorMixin, BaseEstimator):
-    """A regressor that chooses its settings by cross-validation; a rival writes `_families`.
+    """A regressor that chooses its settings by cross-validation; subclasses write `_families`.
 
-    Every rival has the parameters `cv`, `verbose` and `random_state`. After the fit there are
-    `best_params_` (and each as an attribute with an underscore), `cv_results_`, `n_terms_` and
+    Every rival has the parameters `cv`, `verbose` and `random_state`. Fitting sets `best_params_`
+    (and each of them as an attribute with a trailing underscore), `cv_results_`, `n_terms_` and
     `function_`, the fitted function of standardised targets.
     """
 
     #: Whether targets may be complex.
     takes_complex = False
-    #: Whether the method sees targets with mean 0 and variance 1, as most settings assume. If not,
-    #: they keep their units unless their squares would leave the range of doubles.
+    #: Whether targets are scaled to mean 0 and variance 1, as most settings assume. If not, they
+    #: keep their units unless their squares would leave the range of doubles.
     standardises_target = True
 
     function_: Function
 
     @abstractmethod
     def _families(self, X: NDArray[np.float64], y: NDArray[Any], seed: int) -> list[Family]:
-        """Settings to choose from, every argument checked; `X` has an input that varies."""
+        """Check every argument and return the settings to choose from."""
 
     def _enough(self, errors: Sequence[float]) -> bool:
-        """Whether families after those with these errors need not be tried."""
+        """Whether to stop after families with these errors."""
         return False
 
     @abstractmethod
     def _count_terms(self) -> int:
-        """Size of the fitted model: coefficients that are not zero."""
+        """Size of the fitted model: the number of non-zero coefficients."""
 
     @with_callbacks
     def fit(self, X: Any, y: Any) -> Any:
-        """Choose the settings that are "auto" by cross-validation, then fit all rows.
+        """Choose settings that are "auto" by cross-validation, then fit all rows.
 
         Parameters
         ----------
@@ -82,8 +82,8 @@ class Rival(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         y = check_targets(y, len(X))
         if y.dtype.kind == "c" and not self.takes_complex:
             raise ValueError(
-                f"y is complex, which {type(self).__name__} cannot fit; fit y.real and y.imag one "
-                "by one, or use HARFERegressor or SRFERegressor"
+                f"y is complex, which {type(self).__name__} cannot fit; fit y.real and y.imag "
+                "separately, or use HARFERegressor or SRFERegressor"
             )
         y = _one_target(self, y)
         seed = seed_of(self.random_state)
@@ -118,7 +118,7 @@ class Rival(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         return plan
 
     def _pose_target(self, y: NDArray[Any]) -> NDArray[Any]:
-        """`y` as the method sees it; remembers the way back."""
+        """Centre and scale `y` for the method; store what `predict` needs to undo it."""
         posed = Targets.of(y[:, None], np.ones(len(y)), self.standardises_target)
         values = posed.values[:, 0]
         spread = 1.0
@@ -147,9 +147,9 @@ class Rival(CallbackSupportMixin, RegressorMixin, BaseEstimator):
 def _one_target(estimator: Any, y: NDArray[Any]) -> NDArray[Any]:
     if y.ndim == 2 and y.shape[1] > 1:
         raise ValueError(
-            f"y has {y.shape[1]} columns, but {type(estimator).__name__} fits one target; fit one "
-            "column after the other, e.g. with sklearn.multioutput.MultiOutputRegressor"
+            f"y has {y.shape[1]} columns, but {type(estimator).__name__} fits one target; fit each "
+            "column separately, e.g. with sklearn.multioutput.MultiOutputRegressor"
         )
-    # scikit-learn's function warns of a column, and refuses complex numbers.
+    # column_or_1d warns about a column vector and rejects complex numbers.
     values: NDArray[Any] = y.ravel() if y.dtype.kind == "c" else column_or_1d(y, warn=True)
     return values

@@ -1,4 +1,4 @@
-"""Inputs as a rival without random features sees them: standardised, or within the unit cube."""
+"""Inputs scaled for rivals without random features: standardised, or to the unit cube."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harfe.features.units import measure_units
 
 @dataclass(frozen=True)
 class Scaling:
-    """An affine map of the inputs that vary; the others are left out.
+    """An affine map of the inputs that vary; constant inputs are left out.
 
     Attributes
     ----------
@@ -20,8 +20,8 @@ class Scaling:
         The inputs that vary, in their order.
     centre, spread : arrays like `columns`
     clips : bool
-        Whether values are clipped to [0, 1] afterwards: rows outside the range that was seen are
-        taken as if they stood at its end.
+        Whether scaled values are clipped to [0, 1]: values outside the training range are moved
+        to its nearest end.
     """
 
     columns: NDArray[np.intp]
@@ -31,17 +31,17 @@ class Scaling:
 
     @classmethod
     def standard(cls, X: NDArray[np.float64]) -> Scaling:
-        """Mean 0 and deviation 1 on these rows."""
+        """Scale to mean 0 and standard deviation 1 on these rows."""
         units = measure_units(X, np.ones(len(X)), "standard")
         columns = np.flatnonzero(np.isfinite(units.spread))
         return cls(columns, units.centre[columns], units.spread[columns])
 
     @classmethod
     def unit_cube(cls, X: NDArray[np.float64]) -> Scaling:
-        """From 0 to 1 on these rows."""
+        """Scale to [0, 1] on these rows."""
         columns = cls.standard(X).columns
         low, high = X[:, columns].min(axis=0), X[:, columns].max(axis=0)
-        # Halves, so that the largest doubles have a finite difference; doubled again in `apply`.
+        # Halved, so that the range of the largest doubles is finite; `apply` halves as well.
         return cls(columns, low, high / 2 - low / 2, clips=True)
 
     def apply(self, X: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""The choice of a rival's settings: families of settings that share work, judged fold by fold."""
+"""Choosing a rival's settings: families of settings that share work, scored fold by fold."""
 
 from __future__ import annotations
 
@@ -24,43 +24,43 @@ class Function(Protocol):
 
 
 class Fits(Protocol):
-    """The fits of a family, on the rows that it was prepared for."""
+    """The fits of a family on the rows it was prepared for."""
 
     def held_out(self, train: NDArray[np.intp], out: NDArray[np.intp]) -> NDArray[Any]:
-        """Predictions of rows `out` by fits of rows `train`, (settings, rows out)."""
+        """Predictions at rows `out` from fits on rows `train`, (settings, rows out)."""
 
     def fit(self, which: int) -> Function:
-        """The fit of all rows with one of the settings."""
+        """The fit on all rows with one of the settings."""
 
 
 @dataclass(frozen=True)
 class OnlyFit:
-    """The fits of a family with a single candidate, which there is no need to judge."""
+    """The fit of a family with a single candidate, which needs no cross-validation."""
 
     make: Callable[[], Function]
 
     def held_out(self, train: NDArray[np.intp], out: NDArray[np.intp]) -> NDArray[Any]:
-        """Never asked for."""
+        """Never called: a single candidate is not cross-validated."""
         raise AssertionError("a single candidate has no folds")
 
     def fit(self, which: int) -> Function:
-        """The fit of all rows."""
+        """The fit on all rows."""
         return self.make()
 
 
 @dataclass(frozen=True)
 class Family:
-    """Settings that one piece of work serves, e.g. all ridge weights of one kernel.
+    """Settings that share work, e.g. all ridge weights of one kernel.
 
     Attributes
     ----------
     label : str
-        What they share, for people: "order 2".
+        What they share, as text for progress messages: "order 2".
     settings : sequence of dict
-        The simplest first: equal errors choose the first.
+        The simplest first: ties go to the first.
     prepare : callable
-        Does the shared work; called once, when the family's turn has come, and its result is
-        dropped unless it holds the best settings so far.
+        Does the shared work; called once, when the family's turn comes. Its result is dropped
+        unless it contains the best settings so far.
     """
 
     label: str
@@ -69,16 +69,16 @@ class Family:
 
 
 class FamilySearch:
-    """Settings with the smallest mean squared error on held-out rows; a plan of the engine.
+    """Find the settings with the smallest mean squared error on held-out rows; a search plan.
 
     Parameters
     ----------
     families : sequence of Family
     folds : sequence of pairs of rows
     X, y : arrays
-        The rows of `folds`.
+        The rows that `folds` index.
     enough : callable, optional
-        Given the smallest error of every family so far, whether the others can be left out.
+        Given the smallest error of every family so far, whether to skip the others.
     """
 
     def __init__(
@@ -99,14 +99,14 @@ class FamilySearch:
 
     @property
     def most_tasks(self) -> int:
-        """Every family on every fold."""
+        """Number of tasks if every family is tried on every fold."""
         return len(self._families) * len(self._folds)
 
     def stages(self) -> Iterator[Stage]:
-        """Family after family, each on all folds, while there may be a better one."""
+        """One family after the other, each on all folds, until no better one is expected."""
         for number in range(len(self._families)):
             self._later = (len(self._families) - number - 1) * len(self._folds)
-            # A family is judged by all of its folds, or not at all.
+            # A family is scored on all folds or not at all.
             yield Stage(partial(self._tasks, number), needed=number == 0, whole=True)
             if not self._later:
                 return
@@ -120,7 +120,7 @@ class FamilySearch:
         ]
 
     def take(self, name: tuple[int, int, Fits], result: NDArray[np.float64]) -> None:
-        """Accept the errors of a family on a fold."""
+        """Store the errors of a family on a fold."""
         number, place, fits = name
         self._columns.append(result)
         if place == len(self._folds) - 1:
@@ -130,7 +130,7 @@ class FamilySearch:
                 self._later = 0
 
     def tasks_later(self) -> int:
-        """Tasks to be expected after the current family."""
+        """Number of tasks expected after the current family."""
         return self._later
 
     def _judge(
@@ -138,7 +138,7 @@ class FamilySearch:
     ) -> NDArray[np.float64]:
         y = self._y
         if not varies(self._X[train], np.ones(len(train))) or not np.any(y[train] != y[train[0]]):
-            # Nothing to learn from: every setting comes to the mean.
+            # Nothing to learn from: every setting predicts the mean.
             predicted = np.full((len(family.settings), len(out)), y[train].mean())
         else:
             predicted = fits.held_out(train, out)
@@ -154,7 +154,7 @@ class FamilySearch:
             self._best, self._fits = (float(mean[which]), number, which), fits
 
     def best_so_far(self) -> tuple[float, str]:
-        """Score of the best settings (minus their error), and what they are."""
+        """Score of the best settings (minus their error) and their description."""
         error, number, which = self._best
         if self._fits is None:
             return -np.inf, "none yet"
@@ -162,14 +162,14 @@ class FamilySearch:
         return -error, ", ".join(f"{name} {brief(value)}" for name, value in settings.items())
 
     def choose(self) -> tuple[dict[str, Any], Function]:
-        """The best settings, and the fit of all rows with them."""
-        if self._fits is None:  # a single candidate: there was nothing to judge
+        """The best settings, and the fit on all rows with them."""
+        if self._fits is None:  # a single candidate: nothing was compared
             self._fits = self._families[0].prepare()
         _, number, which = self._best
         return dict(self._families[number].settings[which]), self._fits.fit(which)
 
     def results(self) -> dict[str, Any] | None:
-        """What was tried, as scikit-learn lists it; None if there was no choice."""
+        """Results of all candidates, as in scikit-learn; None if nothing was compared."""
         if not self._errors:
             return None
         tried = self._families[: len(self._errors)]
@@ -178,5 +178,5 @@ class FamilySearch:
 
 
 def brief(value: Any) -> str:
-    """A setting for people."""
+    """A setting's value as short text."""
     return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""What a rival's setting may be: "auto", one value, or a list of candidates."""
+"""Candidates from a rival's setting: "auto", one value, or a list."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harfe._core.arguments import is_number, is_whole
 def numbers(
     name: str, value: Any, auto: Sequence[float], *, zero: bool = False, above: float = 0.0
 ) -> list[float]:
-    """Candidates for a number above `above` (or zero, if that is allowed), in the order given."""
+    """Candidates for a number above `above` (or zero, if allowed), in the given order."""
     if isinstance(value, str) and value == "auto":
         return [float(v) for v in auto]
     listed = _listed(value)
@@ -31,7 +31,7 @@ def numbers(
 def counts(name: str, value: Any, auto: Sequence[int], *, most: int, of: str) -> list[int]:
     """Candidates for a whole number from 1 to `most`, which is the number of `of`.
 
-    Candidates of "auto" that are too large are left out; those that are given are refused.
+    Candidates of "auto" that are too large are left out; explicit ones raise an error.
     """
     if isinstance(value, str) and value == "auto":
         return [v for v in auto if v <= most] or [most]

@@ -1,7 +1,7 @@
 """A Gaussian process with one length scale per input, fast enough for 90 inputs.
 
-scikit-learn's gradient with respect to d length scales builds an array of m × m × d numbers at
-every step; here the same gradient costs one matrix product of m × m by m × d.
+scikit-learn's gradient with respect to d length scales builds an m × m × d array at every step;
+here the same gradient costs one product of an m × m and an m × d matrix.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from harfe.rivals._scaling import Scaling
 from harfe.rivals._search import Family, OnlyFit
 from harfe.rivals._settings import numbers
 
-# Rows predicted at a time: memory stays small for many.
+# Rows predicted at a time, to limit memory.
 _ROW_BLOCK = 2048
 
-# Logarithms; wide enough that only a useless input (length scale) or noise-free data end there.
+# Logarithms; so wide that only useless inputs (length scale) or noise-free data reach them.
 _VARIANCE_BOUNDS = (np.log(1e-3), np.log(1e4))
 _LENGTH_BOUNDS = (np.log(1e-2), np.log(1e4))
 _NOISE_BOUNDS = (np.log(1e-8), np.log(1e1))
@@ -64,7 +64,7 @@ def negative_log_likelihood(
     C[np.diag_indices(m)] += noise
     try:
         L = cholesky(C, lower=True, check_finite=False, overwrite_a=True)
-    except np.linalg.LinAlgError:  # far too little noise: the line search steps back
+    except np.linalg.LinAlgError:  # far too little noise: makes the line search step back
         return 1e25, np.zeros_like(theta)
     alpha = cho_solve((L, True), y, check_finite=False)
     value = 0.5 * y @ alpha + np.log(np.diag(L)).sum() + 0.5 * m * np.log(2 * np.pi)
@@ -81,7 +81,7 @@ def negative_log_likelihood(
 
 @dataclass(frozen=True)
 class Process:
-    """The mean of a Gaussian process, given the rows it was conditioned on.
+    """The posterior mean of a Gaussian process conditioned on some rows.
 
     Attributes
     ----------
@@ -89,11 +89,11 @@ class Process:
     theta : array of d + 2 numbers
         Logarithms of variance, length scales and noise, in the units of `scaling`.
     Z : array of shape (rows, d)
-        Inputs of the rows in units of their length scales.
+        Inputs of the rows, in units of the length scales.
     dual_coef : array of shape (rows,)
     log_likelihood : float
     n_iter : int
-        Steps of the maximisation that won.
+        Number of steps from the best start.
     """
 
     scaling: Scaling
@@ -104,11 +104,11 @@ class Process:
     n_iter: int
 
     def predict(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Posterior mean for every row of X."""
+        """Posterior mean at every row of X."""
         mean = np.empty(len(X))
         for rows in blocks(len(X), _ROW_BLOCK):
             scaled = self.scaling.apply(X[rows]) / np.exp(self.theta[1:-1])
-            with np.errstate(over="ignore"):  # rows at any distance have covariance 0
+            with np.errstate(over="ignore"):  # overflow means covariance 0, which is right
                 distances = squared_distances(scaled, self.Z)
             mean[rows] = np.exp(self.theta[0] - 0.5 * distances) @ self.dual_coef
         return mean
@@ -147,7 +147,7 @@ def learn_process(
     used = slice(None) if condition_on_all else rows
     Z = X[used] / np.exp(theta[1:-1])
     C = np.exp(theta[0] - 0.5 * squared_distances(Z, Z))
-    # A little more than the noise keeps the larger matrix of all rows definite, too.
+    # The extra shift keeps the larger matrix of all rows positive definite too.
     C[np.diag_indices(len(C))] += np.exp(theta[-1]) + 1e-10
     L = cholesky(C, lower=True)
     inner = solve_triangular(L, y[used], lower=True)
@@ -156,24 +156,24 @@ def learn_process(
 
 
 class ARDProcessRegressor(Rival):
-    """Mean of a Gaussian process with a length scale per input, settings by maximal likelihood.
+    """Mean of a Gaussian process with one length scale per input, fitted by maximum likelihood.
 
     Maximises log N(y; 0, C) over v, l and σ, with C = v·exp(-½ Σ_j (Δx_j / l_j)²) + σ²I on
-    standardised inputs and target. It stands in none of the paper's tables; it is the strongest of
-    the methods that these leave out.
+    standardised inputs and target. It is not in the paper's tables, but it is the strongest method
+    that they leave out.
 
     Parameters
     ----------
     max_rows : int, default=500
-        The likelihood is maximised on at most so many rows, drawn at random.
+        The likelihood is maximised on at most this many rows, drawn at random.
     condition_on_all : bool, default=False
         Whether predictions use all rows (with the settings learned on `max_rows`).
     max_iter : int, default=100
-        Most steps of L-BFGS from each start.
+        Maximum number of L-BFGS steps from each start.
     start_lengths : float or sequence of float, default=(1.0,)
-        The starts: length scales in units of √d. The best end wins.
+        Starting length scales, in units of √d. The start with the best result wins.
     random_state : int, RandomState instance or None, default=None
-        Seed of the choice of rows.
+        Seed for drawing the rows.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class ARDProcessRegressor(Rival):
     log_likelihood_ : float
     n_iter_ : int
     n_terms_ : int
-        Rows that a prediction needs.
+        Number of rows a prediction needs.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X has column names.
@@ -206,7 +206,7 @@ class ARDProcessRegressor(Rival):
 
     function_: Process
 
-    # Nothing is chosen by folds, so there is nothing to tell of them.
+    # Nothing is chosen by cross-validation, so there is nothing to report.
     cv = None
     verbose = False
 
@@ -260,10 +260,10 @@ class ARDProcessRegressor(Rival):
 
     @property
     def log_likelihood_(self) -> float:
-        """Logarithm of the likelihood of the rows learned from."""
+        """Log likelihood of the rows used to learn the settings."""
         return self.function_.log_likelihood
 
     @property
     def n_iter_(self) -> int:
-        """Steps of the maximisation; 0 where nothing could be learned."""
+        """Number of L-BFGS steps; 0 if nothing could be learned."""
         return getattr(self.function_, "n_iter", 0)

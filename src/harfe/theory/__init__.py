@@ -1,9 +1,9 @@
 """The paper's theory as functions: isometry constants, conditions, bounds.
 
-Small pure functions; each names the theorem it computes, and says where the paper's statement was
-corrected. No fit uses them. What the constants make of real problems is mostly vacuous: the
-conditions ask for more rows than anybody has, and the bounds lie far above what is measured. They
-tell how things scale, not how large an error will be.
+Small pure functions; each names the theorem it computes and notes where the paper's statement was
+corrected. No fit uses them. With real data the results are mostly vacuous: the conditions require
+more rows than anybody has, and the bounds lie far above the measured errors. They show how things
+scale, not how large an error will be.
 """
 
 from __future__ import annotations

@@ -1,22 +1,22 @@
-"""The bound of Theorem 3.1 on the coefficients, with the constants that the paper leaves open.
+"""The bound of Theorem 3.1 on the coefficients, with the constants the paper leaves open.
 
-Take the pursuit with unit step and k terms on a matrix B with δ = δ_3k < 1/√3. Let T hold the k
-largest entries of c and e' = B c_T̄ + e be what B c_T leaves of the target. Then
+Run the pursuit with unit step and size k on a matrix B with δ = δ_3k < 1/√3. Let T be the indices
+of the k largest entries of c, and e' = B c_T̄ + e the residual of the target after B c_T. Then
 
     ‖cⁿ⁺¹ - c_T‖ <= β‖cⁿ - c_T‖ + (1 - β) τ‖e'‖,     β = √(2δ²/(1 - δ²)),
     τ = (√(2(1 - δ)) + √(1 + δ)) / ((1 - δ)(1 - β))
 
 (S. Foucart, Hard thresholding pursuit, SIAM J. Numer. Anal. 2011, Theorem 3.8, with the largest of
-its constants, δ_3k, for all). Proof: (cⁿ⁺¹ - c_T) on the new support S is <= δ‖cⁿ⁺¹ - c_T‖ +
-√(1 + δ)‖e'‖, because B(cⁿ⁺¹ - c_T) - e' is orthogonal to the columns of S; so with b the part of
-c_T beyond S, ‖cⁿ⁺¹ - c_T‖ <= b/√(1 - δ²) + √(1 + δ)‖e'‖/(1 - δ). And S holds the largest entries of
-cⁿ + B*(ỹ - B cⁿ), so b <= √2 (δ‖cⁿ - c_T‖ + √(1 + δ)‖e'‖).
+its constants, δ_3k, in place of all). Proof: on the new support S, cⁿ⁺¹ - c_T has norm
+<= δ‖cⁿ⁺¹ - c_T‖ + √(1 + δ)‖e'‖, because B(cⁿ⁺¹ - c_T) - e' is orthogonal to the columns of S; so,
+with b the norm of c_T outside S, ‖cⁿ⁺¹ - c_T‖ <= b/√(1 - δ²) + √(1 + δ)‖e'‖/(1 - δ). And S holds
+the largest entries of cⁿ + B*(ỹ - B cⁿ), so b <= √2 (δ‖cⁿ - c_T‖ + √(1 + δ)‖e'‖).
 
 Theorem 3.1 has k = 2s. With κ = κ_1,s(c), ‖c_T̄‖ <= κ/(2√s) and ‖B c_T̄‖ <= √(1 + δ) κ/√s, so
 
     ‖cⁿ - c‖ <= βⁿ‖c‖ + (1/2 + τ√(1 + δ)) κ/√s + τ‖e‖:
 
-the paper's bound with D₁ = 1/2 + τ√(1 + δ) and D₂ = τ. Its factor 2 before βⁿ is not needed.
+the paper's bound with D₁ = 1/2 + τ√(1 + δ) and D₂ = τ, without its factor 2 before βⁿ.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class BoundConstants:
 
 
 def contraction(delta: float) -> float:
-    """β = √(2δ²/(1 - δ²)) of Theorem 3.1, by which a round shrinks the error.
+    """β = √(2δ²/(1 - δ²)) of Theorem 3.1, the factor by which a round shrinks the error.
 
     Below 1 if and only if δ = δ_6s(B) < 1/√3.
 
@@ -60,7 +60,7 @@ def bound_constants(delta: float) -> BoundConstants:
 
         D₂ = (√(2(1 - δ)) + √(1 + δ)) / ((1 - δ)(1 - β)),     D₁ = 1/2 + D₂√(1 + δ)
 
-    At δ = 0 they are 0, 2.91 and 2.41; they grow without bound towards 1/√3.
+    At δ = 0 they are 0, 2.91 and 2.41; D₁ and D₂ grow without bound as δ approaches 1/√3.
     """
     check_delta(delta)
     beta = contraction(delta)
@@ -85,27 +85,27 @@ def coefficient_bound(
     distance: float,
     residual: float,
 ) -> NDArray[np.float64]:
-    """Theorem 3.1: bound on ‖cⁿ - c‖₂ after n rounds of the pursuit with 2s terms, from c⁰ = 0.
+    """Theorem 3.1: bound on ‖cⁿ - c‖₂ after n rounds of the pursuit of size 2s from c⁰ = 0.
 
         βⁿ‖c‖ + D₁ κ_1,s(c)/√s + D₂ √((‖y - A c‖²/m + λ‖c‖²)/(1 + λ))
 
-    It holds for every c, y and n if the step is the unit step on B, ``step_size="normalized"``: not
-    for the μ = 0.1 of the paper's experiments. For the pursuit with s terms and an s-sparse c, the
-    same holds with δ_3s and no distance.
+    It holds for every c, y and n if the step is the unit step on B, ``step_size="normalized"``; it
+    does not hold for the μ = 0.1 of the paper's experiments. For the pursuit of size s and an
+    s-sparse c, the same bound holds with δ_3s and distance 0.
 
     Parameters
     ----------
     n : int or array of int
-        Rounds; infinity for the limit.
+        Number of rounds; infinity for the limit.
     delta : float
         δ_6s(B) < 1/√3, or anything between it and 1/√3.
     s : int
     lam : float
-        The paper's λ, of ‖A c - y‖² + mλ‖c‖².
+        The paper's λ in ‖A c - y‖² + mλ‖c‖².
     norm, distance : float
         ‖c‖₂ and κ_1,s(c) (:func:`best_terms_distance`).
     residual : float
-        ‖y - A c‖₂/√m, the root-mean-square of what c leaves.
+        ‖y - A c‖₂/√m, the root-mean-square residual of c.
     """
     constants = bound_constants(delta)
     check_counts(s=s)

@@ -1,4 +1,4 @@
-"""When Theorem 3.1 applies: its conditions, which of them fail, and what would satisfy them."""
+"""The conditions of Theorem 3.1: which of them fail, and which changes would satisfy them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from math import exp, log, nextafter, sqrt
 
 from harfe.theory._checks import check_counts, check_failure, check_lam, check_positive
 
-# η₁ = (1 + λ)/(6√3) of the proof must lie below 1; η₂ = √(1 + λ)/(4√3) then does.
+# η₁ = (1 + λ)/(6√3) of the proof must be below 1; then so is η₂ = √(1 + λ)/(4√3).
 _LARGEST_LAMBDA = nextafter(6 * sqrt(3) - 1, 0.0)
 
-# What 6 C₁ η₁⁻² and 6 C₂ η₂⁻² come to, but for the powers of 1 + λ.
+# 6 η₁⁻² and 6 η₂⁻² without the powers of 1 + λ.
 _FACTOR_1, _FACTOR_2 = 648.0, 288.0
 
-# A remedy beyond is none; squares and products of such numbers are still finite.
+# Remedies beyond these are useless; squares and products of such numbers are still finite.
 _MOST = {"m": 10**150, "sigma": 1e75, "gamma": 1e75, "lam": _LARGEST_LAMBDA}
 _WHOLE = ("m", "N", "s")
 _LARGEST_EXPONENT = 700.0
@@ -29,8 +29,8 @@ class Condition:
     name : str
     left, right : float
     remedies : dict of str to float
-        By argument, the nearest value that alone satisfies the condition, all else equal; empty if
-        it holds, or if no single change would do.
+        By argument, the nearest value that satisfies the condition, all else equal; empty if it
+        already holds or if no single change satisfies it.
     """
 
     name: str
@@ -62,7 +62,7 @@ class ConvergenceConditions:
     conditions : tuple of Condition
         "rows", "rows and features", "spread" and "ridge weight".
     probability : float
-        With which the theorem then holds at least, 1 - 2δ.
+        Lower bound on the probability of the theorem's statement, 1 - 2δ.
     """
 
     conditions: tuple[Condition, ...]
@@ -75,11 +75,11 @@ class ConvergenceConditions:
 
     @property
     def failing(self) -> tuple[Condition, ...]:
-        """Those that do not hold."""
+        """The conditions that do not hold."""
         return tuple(condition for condition in self.conditions if not condition.holds)
 
     def summary(self) -> str:
-        """A line a condition: whether it holds, both sides, and what would satisfy it."""
+        """One line per condition: whether it holds, both sides, and what would satisfy it."""
         applies = f"applies with probability at least {self.probability:.4g}"
         first = f"Theorem 3.1 {applies if self.hold else 'does not apply'}."
         return "\n".join([first, *map(str, self.conditions)])
@@ -116,7 +116,7 @@ class _Setting:
         return _LARGEST_LAMBDA, self.lam
 
 
-# The conditions that several arguments can mend.
+# The conditions that a change of one of several arguments can satisfy.
 _CONDITIONS: tuple[tuple[str, Callable[[_Setting], tuple[float, float]], tuple[str, ...]], ...] = (
     ("rows", _Setting.rows, ("m", "s", "lam")),
     ("rows and features", _Setting.rows_and_features, ("m", "s", "N", "lam")),
@@ -137,11 +137,11 @@ def convergence_conditions(
     C1: float,
     C2: float,
 ) -> ConvergenceConditions:
-    """Check the conditions of Theorem 3.1, and say what would satisfy those that fail.
+    """Check the conditions of Theorem 3.1, and list changes that would satisfy those that fail.
 
     The theorem is about features exp(i<x, ω>) of all d variables, rows x from N(0, γ²I), weights ω
-    from N(0, σ²I), and the pursuit with 2s instead of s. As in its proof, with the factors that the
-    statement leaves in its constants:
+    from N(0, σ²I), and the pursuit of size 2s instead of s. The conditions are those of its proof,
+    with the factors that the statement hides in its constants:
 
         rows               m >= 648 C₁ (1+λ)⁻² s log(1/δ)
         rows and features  m/log(3m) >= 288 C₂ (1+λ)⁻¹ s log²(6s) log(N/(9 log(2m)) + 3)
@@ -149,27 +149,27 @@ def convergence_conditions(
         ridge weight       6√3 - 1 > λ
 
     They make δ_6s(B) < 1/√3 with probability at least 1 - 2δ. The last is missing in the paper: its
-    proof takes η₁ = (1+λ)/(6√3), which Theorem A.1 wants below 1.
+    proof uses η₁ = (1+λ)/(6√3), which Theorem A.1 requires to be below 1.
 
     Parameters
     ----------
     m, N, s, d : int
-        Rows, features, sparsity, variables.
+        Numbers of rows, features, non-zeros and variables.
     lam : float
-        The paper's λ, of ‖A c - y‖² + mλ‖c‖².
+        The paper's λ in ‖A c - y‖² + mλ‖c‖².
     gamma, sigma : float
-        Deviations of the inputs and of the weights.
+        Standard deviations of the inputs and of the weights.
     failure : float
         δ, between 0 and 1/2.
     C1, C2 : float
-        The universal constants of Theorem A.1. Nobody has published their values: there is no
-        default.
+        The universal constants of Theorem A.1. They have no default because nobody has published
+        their values.
     """
     check_counts(m=m, N=N, s=s, d=d)
     check_lam(lam)
     check_positive(gamma=gamma, sigma=sigma, C1=C1, C2=C2)
     check_failure(failure, 0.5)
-    # Python's own whole numbers, which do not overflow.
+    # Python integers do not overflow.
     given = _Setting(int(m), int(N), int(s), int(d), lam, gamma, sigma, failure, C1, C2)
     conditions = []
     for name, sides, changes in _CONDITIONS:
@@ -188,7 +188,7 @@ def convergence_conditions(
 def _nearest(
     given: _Setting, sides: Callable[[_Setting], tuple[float, float]], name: str
 ) -> float | None:
-    """Value of this argument nearest to that given with which the condition holds, by bisection."""
+    """The value nearest to the given one that satisfies the condition, by bisection, or None."""
 
     def holds(value: float) -> bool:
         left, right = sides(replace(given, **{name: value}))
@@ -218,5 +218,5 @@ def _nearest(
 def _way(name: str, value: float) -> str:
     if name in _WHOLE:
         return f"{name} {'>=' if name == 'm' else '<='} {value}"
-    # Rounded up, so that what is printed does.
+    # Rounded up, so that the printed value satisfies the condition.
     return f"{name} >= {value * (1 + 5e-6):.6g}"

@@ -1,11 +1,11 @@
-"""How nearly a feature matrix keeps the length of sparse vectors.
+"""How well a feature matrix preserves the length of sparse vectors.
 
 The restricted isometry constant δ_s of A is the smallest δ with
 
     (1 - δ)‖x‖² <= ‖A x‖² <= (1 + δ)‖x‖²   for all x with at most s non-zeros,
 
-the largest ‖A_S*A_S - I‖ over all sets S of s columns (Section 3 of the paper). To find it is a
-combinatorial problem: exact for tiny sizes, bounds from both sides otherwise.
+the largest ‖A_S*A_S - I‖ over all sets S of s columns (Section 3 of the paper). Computing it
+is a combinatorial problem: it is exact for tiny sizes and bounded from both sides otherwise.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from harfe._core.arguments import check_count
 from harfe._core.threads import blocks, one_blas_thread
 from harfe.theory._checks import check_lam, check_sizes
 
-# Supports that are tried one by one before bounds have to do, and s³ times as many: seconds.
+# Limits of the exact search, which then takes seconds: supports, and supports times s³.
 _MOST_SUPPORTS = 200_000
 _MOST_WORK = 300_000_000
-# Supports whose eigenvalues are computed together.
+# Supports per batch of eigenvalue problems.
 _BATCH = 1024
-# Columns of the Gram matrix that lie in memory at a time.
+# Columns of the Gram matrix held in memory at a time.
 _COLUMNS = 1024
 _POWER_STEPS = 30
 
 
 @dataclass(frozen=True)
 class Isometry:
-    """What is known about a restricted isometry constant δ_s.
+    """A restricted isometry constant δ_s, exact or between two bounds.
 
     Attributes
     ----------
@@ -56,9 +56,9 @@ class Isometry:
 
 
 def coherence(A: ArrayLike) -> float:
-    """Largest |<a_j, a_k>| / (‖a_j‖‖a_k‖) over two different columns.
+    """Largest |<a_j, a_k>| / (‖a_j‖‖a_k‖) over pairs of different columns.
 
-    Columns are multiplied in blocks: nothing of size N² is held.
+    Columns are multiplied in blocks: nothing of size N² is stored.
 
     Parameters
     ----------
@@ -80,24 +80,24 @@ def coherence(A: ArrayLike) -> float:
 def isometry_constant(A: ArrayLike, s: int, *, n_starts: int = 10, seed: int = 0) -> Isometry:
     """δ_s = max ‖A_S*A_S - I‖ over all sets S of s columns, or bounds from below and above.
 
-    It is exact for s = 1, for s = N (one singular value decomposition), and where there are at most
-    200 000 sets: all of them are tried. Otherwise
+    It is exact for s = 1, for s = N (one singular value decomposition), and where there are few
+    enough sets to try all (at most 200 000, fewer for large s). Otherwise
 
-    - `lower` is attained on a set that truncated power iterations found, from `n_starts` random
-      sets and from the `n_starts` columns with the largest discs: δ_s is at least that. It is an
+    - `lower` is attained on a set found by truncated power iterations from `n_starts` random sets
+      and from the `n_starts` columns with the largest discs: δ_s is at least that. It is an
       estimate that depends on `seed`.
-    - `upper` is the lower of two proven bounds: ‖A*A - I‖, and Gershgorin's largest disc,
+    - `upper` is the smaller of two proven bounds: ‖A*A - I‖, and Gershgorin's largest disc,
       |‖a_j‖² - 1| plus the s - 1 largest |<a_j, a_k>|. δ_s is at most that, often far less.
 
     Parameters
     ----------
     A : array of shape (m, N), real or complex
-        With columns of about unit norm: divide features by √m.
+        Its columns should have about unit norm: divide features by √m.
     s : int
-        Non-zeros, from 1 to N.
+        Number of non-zeros, from 1 to N.
     n_starts : int, default=10
     seed : int, default=0
-        Of the random sets.
+        Seed of the random sets.
     """
     A = _matrix(A)
     N = A.shape[1]
@@ -114,7 +114,8 @@ def stacked_matrix(A: ArrayLike, lam: float) -> NDArray[Any]:
 
     ‖B z - ỹ‖² with ỹ = [y; 0] and z = (m + mλ)^(1/2) c is the ridge problem ‖A c - y‖² + mλ‖c‖²,
     and c + μ((1/m) A*(y - A c) - λc) with μ = 1/(1 + λ) is z + B*(ỹ - B z), the unit step. The
-    paper's update prints y where it needs ỹ. The matrix holds N² zeros: it is for small N.
+    paper's update has y where ỹ is needed. The matrix stores N² numbers for the ridge alone, so it
+    is only for small N.
     """
     A = _matrix(A)
     check_lam(lam)
@@ -123,10 +124,10 @@ def stacked_matrix(A: ArrayLike, lam: float) -> NDArray[Any]:
 
 
 def ridge_isometry(delta: float, lam: float) -> float:
-    """δ_s(B) = δ_s(A/√m) / (1 + λ): what the ridge does to an isometry constant.
+    """δ_s(B) = δ_s(A/√m) / (1 + λ): the isometry constant with the ridge.
 
     From the proof of Theorem 3.1: B_S*B_S - I = (A_S*A_S/m - I)/(1 + λ), for every S. So any matrix
-    gets below 1/√3 once λ > √3 δ - 1, but see :func:`~harfe.theory.ridge_effects` for the price.
+    gets below 1/√3 once λ > √3 δ - 1, but see :func:`~harfe.theory.ridge_effects` for the cost.
     """
     check_lam(lam)
     check_sizes(delta=delta)
@@ -152,14 +153,14 @@ def _isometry(A: NDArray[Any], s: int, n_starts: int, seed: int) -> Isometry:
         own = np.abs(np.sum(np.abs(A) ** 2, axis=0) - 1)
         return Isometry(s, float(own.max()), float(own.max()), True, np.array([np.argmax(own)]))
     if comb(N, s) <= _MOST_SUPPORTS and comb(N, s) * s**3 <= _MOST_WORK:
-        # There are at most a few hundred columns here: their whole Gram matrix is small.
+        # There are at most a few hundred columns here, so the whole Gram matrix is small.
         delta, S = _largest(A.conj().T @ A, combinations(range(N), s))
         return Isometry(s, delta, delta, True, S)
     discs = _discs(A, s)
     upper = min(_spectral(A), float(discs.max()))
     first = np.argsort(-discs, kind="stable")[:n_starts]
     lower, S = _climb(A, s, first, n_starts, np.random.default_rng(seed))
-    # Rounding alone could put them the wrong way round.
+    # Rounding can put the lower bound above the upper.
     return Isometry(s, lower, max(lower, upper), False, S)
 
 
@@ -208,12 +209,12 @@ def _climb(
     n_starts: int,
     rng: np.random.Generator,
 ) -> tuple[float, NDArray[np.intp]]:
-    """Support that stretches or shrinks much: power iterations cut to the s largest entries."""
+    """A support far from an isometry: power iterations truncated to the s largest entries."""
     N = A.shape[1]
     starts = [np.array([j]) for j in first]
     starts += [rng.choice(N, s, replace=False) for _ in range(n_starts)]
-    # All starts go together, one a column, once for A*A, which finds what stretches, and once for
-    # I - A*A: what shrinks. A larger shift than 1 would keep every start where it is.
+    # All starts run together, each in two columns: one for A*A, which finds supports that stretch,
+    # one for I - A*A, which finds those that shrink. A shift above 1 would keep starts in place.
     X = np.zeros((N, 2 * len(starts)), A.dtype)
     for k, start in enumerate(starts):
         X[start, 2 * k : 2 * k + 2] = rng.standard_normal(len(start))[:, None]

@@ -1,4 +1,4 @@
-"""How λ moves the isometry, the constants, the conditions and the bound of Theorem 3.1."""
+"""The effect of λ on the isometry, constants, conditions and bound of Theorem 3.1."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def ridge_effects(
     distance: float,
     residual: float,
 ) -> Table:
-    """How λ moves δ_6s(B) = δ_6s(A/√m)/(1 + λ), β, D₁, D₂, the bound and the conditions.
+    """Tabulate δ_6s(B) = δ_6s(A/√m)/(1 + λ), β, D₁, D₂, the bound and the conditions over λ.
 
-    A larger λ makes δ_6s(B), β, D₁ and D₂ smaller and all conditions easier (Theorem 3.1), but adds
-    λ‖c‖²/(1 + λ) to the square of the error that D₂ multiplies. As D₂ > 2.4, the bound is above
-    ‖c‖, the error of c = 0, from λ = 0.21 on.
+    A larger λ makes δ_6s(B), β, D₁ and D₂ smaller and the first three conditions easier to meet
+    (Theorem 3.1), but adds λ‖c‖²/(1 + λ) to the square of the error that D₂ multiplies. As
+    D₂ > 2.4, the bound exceeds ‖c‖, the error of c = 0, for λ >= 0.21.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ def ridge_effects(
     Returns
     -------
     Table
-        Columns lam, delta, beta, D1, D2, bound (the limit n → ∞), and for each condition that
-        depends on λ its sides, e.g. rows_left >= rows_right. Infinite where the theorem says
-        nothing.
+        Columns lam, delta, beta, D1, D2, bound (the limit n → ∞), and both sides of each of the
+        first three conditions, e.g. rows_left >= rows_right. Infinite where the theorem does not
+        apply.
     """
     rows = []
     for lam in np.asarray(lams, dtype=float).tolist():

@@ -54,7 +54,7 @@ def test_the_kernel_has_its_series_and_no_mean():
     rng = np.random.default_rng(0)
     s, t = rng.uniform(size=7), np.append(rng.uniform(size=5), [0.0, 1.0])
     np.testing.assert_allclose(of_one_input(s, t), single(s, t), atol=1e-11)
-    # Polynomials of degree 4 between the points: two Gauss points too many.
+    # Polynomials of degree 4 between the points: two Gauss points more than needed.
     nodes, weights = np.polynomial.legendre.leggauss(5)
     edges = np.unique(np.concatenate([[0.0, 1.0], t]))
     half = np.diff(edges)[:, None] / 2
@@ -174,7 +174,7 @@ def test_one_fit_done_by_hand(friedman):
     K = sum(theta * K for theta, K in zip(thetas, kernels, strict=True))
     c, b = bordered(K, y, 60 * 1e-3)
     np.testing.assert_allclose(fit.predict(X), K @ c + b, atol=1e-4)
-    # What the class says of it.
+    # What the class reports.
     settings = {"interactions": True, "penalty": 0.05, "smoothing": 1e-3}
     model = COSSORegressor(**settings).fit(X, 7 * y + 1)
     kept = np.flatnonzero(thetas)

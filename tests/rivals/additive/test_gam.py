@@ -1,4 +1,4 @@
-"""pyGAM in the form of the other rivals: the same numbers as pyGAM itself."""
+"""pyGAM with the interface of the other rivals: the same numbers as pyGAM itself."""
 
 import numpy as np
 import pytest

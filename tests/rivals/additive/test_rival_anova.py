@@ -20,7 +20,7 @@ def friedman():
 
 
 def uniform(rows, inputs, seed=0):
-    """Rows whose range is the unit cube itself, so that nothing is scaled."""
+    """Rows whose range is the unit cube itself, so that scaling changes nothing."""
     X = np.random.default_rng(seed).uniform(size=(rows, inputs))
     X[0], X[1] = 0.0, 1.0
     return X
@@ -205,7 +205,7 @@ def test_held_out_rows_are_predicted_by_both_steps_on_the_others(friedman):
     seed = int(np.random.RandomState(0).randint(np.iinfo(np.int32).max))
     scores = np.array([model.cv_results_[f"split{k}_test_score"] for k in range(3)])
     for fold, (train, out) in enumerate(make_folds("cv", 3, X, y, seed)):
-        # The first step takes the weight of the smallest leave-one-out error, by the hat matrix.
+        # The first step uses the weight with the smallest leave-one-out error, by the hat matrix.
         F, t = first[train] - first[train].mean(axis=0), z[train] - z[train].mean()
         errors = {}
         for weight in np.geomspace(10, 1e-9, 21)[:14] * 60:
@@ -296,7 +296,7 @@ def test_memory_is_checked_before_it_is_taken():
         ({"threshold": [0.1, 1.0]}, r"threshold=\[0.1, 1.0\] must be below 1"),
         ({"bandwidth": 1}, "bandwidth=1 must be at least 2"),
         ({"interaction_bandwidth": 2.5}, "interaction_bandwidth=2.5 must be 'auto', a whole"),
-        ({"bandwidth": 2000}, "bandwidth=2000 is larger than the number of frequencies"),
+        ({"bandwidth": 2000}, "bandwidth=2000 is larger than the number of allowed frequencies"),
         ({"alpha": 0.0}, "alpha=0.0 must be 'auto', a finite number above 0"),
         ({"smoothness": -1}, "smoothness=-1 must be a finite number of at least 0"),
         ({"smoothness": "auto"}, "smoothness='auto' must be a finite number"),

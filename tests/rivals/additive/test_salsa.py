@@ -77,7 +77,7 @@ def test_of_full_order_it_is_gaussian_kernel_ridge(friedman):
     model = SALSARegressor(4, bandwidth=6.0, alpha=1e-3).fit(X, y)
     width = 6.0 * len(y) ** -0.2
     Z, gamma, weight = standard(X), 1 / (2 * width**2), 1e-3 * len(y)
-    # KernelRidge has no constant: it is that with which the dual weights add up to zero.
+    # KernelRidge has no constant: ours makes the dual weights sum to zero.
     by_y, by_one = (
         KernelRidge(alpha=weight, kernel="rbf", gamma=gamma).fit(Z, t) for t in (y, np.ones(len(y)))
     )
@@ -127,7 +127,7 @@ def test_folds_need_not_cut_all_rows_in_two(friedman):
 
 
 def assert_errors_of_folds(X, y, results, place, width, alpha, folds):
-    """Of order 1. Units, widths and the product of α and rows are those of all rows."""
+    """Order 1. Units, widths and α times the number of rows are those of all rows."""
     K = gaussians(standard(X), width).mean(axis=0)
     assert results["params"][place]["alpha"] == alpha
     unit = y.std()  # errors are those of the standardised target
@@ -164,7 +164,7 @@ def test_the_additive_model_knows_which_inputs_matter():
 @pytest.mark.parametrize(
     ("errors", "enough"),
     [
-        ([9, 5, 6, 7], False),  # two orders after the best, of which the second is not complete
+        ([9, 5, 6, 7], False),  # two orders after the best, the second incomplete
         ([9, 5, 6, 7, 8, 8, 6, 6], True),
         ([9, 5, 6, 7, 8, 8, 6], False),
         ([9, 5, 6, 7, 8, 8, 6, 4], False),
@@ -191,7 +191,7 @@ def test_far_rows_and_huge_units():
     small = SALSARegressor(2, bandwidth=6.0, alpha=1e-2).fit(X, y)
     np.testing.assert_allclose(model.predict(X * 1e300) / 1e300, small.predict(X), rtol=1e-8)
     far = small.predict(np.array([[1e308, -1e308, 1e308], [1e9, 1e9, 1e9]]))
-    np.testing.assert_allclose(far, far[0], rtol=1e-12)  # the constant is left
+    np.testing.assert_allclose(far, far[0], rtol=1e-12)  # only the constant remains
     assert np.isfinite(far).all()
     # Squares of distances must stay finite: the compiled loop promises that there is no infinity.
     assert np.abs(in_widths(small.function_.scaling, 1e-9, np.full((1, 3), 1e308))).max() == 1e150

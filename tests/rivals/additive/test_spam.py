@@ -125,8 +125,8 @@ def test_single_columns_are_the_lasso(m):
 
 @pytest.mark.compiled
 def test_a_block_that_comes_up_late_is_found():
-    # As the first column enters, the second, which its small weight favours, comes up three times
-    # as fast as the penalty falls: the rule that chooses blocks to work on does not expect it.
+    # As the first column enters, the correlation of the second, favoured by its small weight, rises
+    # three times as fast as the penalty falls, which the strong rule does not expect.
     Q, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(25, 2)))
     first, second = 5 * Q[:, 0], 5 * (-0.9 * Q[:, 0] + np.sqrt(0.19) * Q[:, 1])
     y = 5 * Q @ [1.0, 0.9 / np.sqrt(0.19)]
@@ -162,7 +162,7 @@ def test_a_path_that_is_watched_ends_where_other_rows_have_lost(blocks, target):
     assert 4 <= end < 10
     np.testing.assert_array_equal(path.coefficients[:end], full.coefficients[:end])
     assert np.all(path.coefficients[end:] == path.coefficients[end - 1])
-    # More of the noise that nothing explains: the error hardly rises, but its least lies behind.
+    # With more unexplained noise the error hardly rises, but its minimum was earlier.
     watched = (other, other @ full.coefficients[3] + 1e3 * noise)
     path = group_lasso_path(blocks, target, shares, watched=watched)
     assert int(np.argmax(np.isinf(path.gaps))) == np.argmax(shares < shares[3] / 10) + 1
@@ -217,7 +217,7 @@ def test_the_true_inputs_are_selected(planted):
     np.testing.assert_array_equal(np.flatnonzero(model.component_norms_), [2, 5])
     assert model.n_terms_ == 14
     assert model.score(X, y) > 0.7
-    # A choice by cross-validation keeps them and predicts well.
+    # Cross-validation keeps them and predicts well.
     chosen = SpAMRegressor(random_state=0).fit(X, y)
     assert {2, 5} <= set(chosen.selected_)
     assert chosen.score(X, y) > 0.97
@@ -237,7 +237,7 @@ def test_without_penalty_it_is_least_squares_on_the_splines(planted):
     model = SpAMRegressor(n_basis=6, alpha=1e-9).fit(X, y)
     unit = (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))
     raw = [spline_values(u, spline_knots(u, 6)) for u in unit.T]
-    A = np.concatenate(raw, axis=1)  # every basis holds the constant
+    A = np.concatenate(raw, axis=1)  # every basis contains the constant
     truth = A @ np.linalg.lstsq(A, y, rcond=1e-10)[0]
     np.testing.assert_allclose(model.predict(X), truth, atol=1e-4)
 
@@ -333,7 +333,7 @@ def test_a_constant_target_has_no_components():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_basis": 1}, "n_basis=1 holds a size below 2"),
+        ({"n_basis": 1}, "n_basis=1 has a value below 2"),
         ({"n_basis": 31}, "n_basis=31 is larger than the number of rows, 30"),
         ({"n_basis": 4.5}, "n_basis=4.5 must be 'auto', a whole number"),
         ({"alpha": 0}, "alpha=0 must be 'auto', a finite number above 0"),
@@ -349,7 +349,7 @@ def test_bad_arguments_are_refused(settings, message):
 
 def test_memory_is_checked_before_it_is_taken():
     X = np.random.default_rng(0).normal(size=(30, 3))
-    with pytest.raises(MemoryError, match="pass a smaller n_basis than 16"):
+    with pytest.raises(MemoryError, match="pass n_basis below 16"):
         SpAMRegressor(memory_budget=1000).fit(X, X[:, 0])
 
 

@@ -1,4 +1,4 @@
-"""SSAM: its expansions against dense kernels, its conditions of a minimum, planted index sets."""
+"""SSAM: its expansions against dense kernels, optimality conditions, planted index sets."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def test_a_block_is_the_centred_kernel_in_other_coordinates(k, bandwidth):
     centred = K - K.mean(axis=0)
     block = kernel_block(Z, bandwidth)
     assert block.F.shape[1] < (20 if k == 1 else 90)
-    # The rotation keeps norms, and what it leaves out is small beside the largest direction.
+    # The rotation preserves norms and leaves out only directions much smaller than the largest.
     np.testing.assert_allclose(block.back.T @ block.back, np.eye(block.F.shape[1]), atol=1e-7)
     error = np.linalg.norm(centred - block.F @ block.back.T, 2)
     assert error < 2e-4 * np.linalg.norm(centred, 2)
@@ -63,7 +63,7 @@ def test_features_approximate_the_kernel(index_set):
     for n in (100, 10_000):
         phi = fourier_features(Z, frequencies(5, index_set, n), 0.8)
         assert phi.shape == (40, 2 * n)
-        # A mean of n cosines has a deviation of at most 1/√(2n) about a positive kernel.
+        # A mean of n cosines has a standard deviation of at most 1/√(2n) about a positive kernel.
         assert np.sqrt(np.mean((phi @ phi.T - K) ** 2)) < 1.5 / np.sqrt(2 * n)
         assert np.max(np.abs(phi @ phi.T - K)) < 5 / np.sqrt(2 * n)
     np.testing.assert_array_equal(frequencies(5, (1, 3), 7), frequencies(5, (1, 3), 7))
@@ -137,7 +137,7 @@ def test_the_l1_form_is_the_lasso_on_the_stacked_expansions(planted, expansion):
     truth = Lasso(alpha=penalty, fit_intercept=False, tol=1e-9, max_iter=1_000_000).fit(E, u)
     np.testing.assert_allclose((model.predict(X) - y.mean()) / y.std(), E @ truth.coef_, atol=5e-3)
     assert model.n_terms_ < E.shape[1] / 2
-    # The conditions of a minimum, for coefficients of columns that are nearly the same.
+    # The optimality conditions, with columns that are nearly equal.
     residual = u - (model.predict(X) - y.mean()) / y.std()
     assert np.max(np.abs(E.T @ residual)) / 50 <= penalty * (1 + 1e-2)
 

@@ -14,7 +14,7 @@ def stored(A, y):
 
 
 def textbook(A, y, alpha, pruning):
-    """Every support and its coefficients, as the paper says it, on dense matrices."""
+    """Every support and its coefficients, as in the paper, on dense matrices."""
     m, S, path = len(A), np.arange(A.shape[1]), {}
     while True:
         B = A[:, S]
@@ -48,7 +48,7 @@ def test_singular_systems_have_the_solution_of_least_norm():
         y = rng.normal(size=len(A))
         ((_, c),) = prune(stored(A, y), [0.0], [A.shape[1]])[0].values()
         np.testing.assert_allclose(c[:, 0], np.linalg.pinv(A, rcond=1e-8) @ y, rtol=1e-6)
-        # The smallest weight that rounding allows comes near it.
+        # The smallest weight that rounding allows comes close to it.
         ((_, near),) = prune(stored(A, y), [1e-300], [A.shape[1]])[0].values()
         np.testing.assert_allclose(near, c, atol=1e-5)
 

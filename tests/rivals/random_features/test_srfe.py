@@ -44,7 +44,7 @@ def worst_violation(A, y, c, penalty):
 
 
 def sines(m=120, N=800, scale=0.5, activation="sin"):
-    """Smooth features of few variables: the Gram matrix is singular to all digits."""
+    """Smooth features of few variables: the Gram matrix is singular to machine precision."""
     rng = np.random.default_rng(5)
     law = FeatureLaw(n_variables=3, orders=(2,), scale=(scale,), activation=activation)
     X = rng.normal(size=(m, 3))
@@ -121,7 +121,7 @@ def test_coherent_features_meet_the_residual_where_the_line_search_of_spgl1_fail
     with contextlib.redirect_stdout(io.StringIO()) as said:
         other, _, _, info = spgl1.spg_bpdn(A, y, level * np.sqrt(len(y)), iter_lim=300)
     assert "Linesearch failed" in said.getvalue() or info["stat"] not in (1, 2, 3, 4)
-    # Theirs is no smaller, up to what their residual is too large by.
+    # Theirs is no smaller, except by the excess of their residual.
     slack = max(np.linalg.norm(y - A @ other) - residual, 0) * residual / len(y) / fit.penalty
     assert np.abs(c).sum() <= np.abs(other).sum() + 1.01 * slack
 

@@ -67,7 +67,7 @@ def test_the_objective_falls_from_round_to_round(friedman):
     c = model.expansion_.coef[0] * model.expansion_.evaluate_features(X).std(axis=0)
     value = np.mean((y - model.predict(X)) ** 2) / 2 + model.penalty_ * np.abs(c).sum()
     assert model.objectives_[-1] * np.var(y) / 2 == pytest.approx(value, rel=1e-8)
-    # No worse than all features at once would allow, no better than they do.
+    # No better than all features at once.
     whole = YenRegressor(400, n_rounds=1, **ONE).fit(X, y)
     assert whole.objectives_[0] <= model.objectives_[-1] * (1 + 1e-9)
 

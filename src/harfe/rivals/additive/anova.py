@@ -1,4 +1,4 @@
-"""ANOVA approximation: cosines of few variables at a time, pruned by sensitivity indices."""
+"""ANOVA approximation: cosines of a few variables at a time, pruned by sensitivity indices."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from harfe.rivals.additive.cosines import (
 )
 from harfe.rivals.solvers.centred_ridge import CentredRidge
 
-# Settings of "auto", measured by held-out error on training rows of real data. Some targets want
-# high frequencies of single variables; those of pairs cost much and win little.
+# Candidates of "auto", chosen by held-out error on training rows of real data. Some targets need
+# high frequencies of single variables; those of pairs cost much and gain little.
 _ALPHAS = np.geomspace(10.0, 1e-9, 21)
 _THRESHOLDS = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.0)
 _BANDWIDTHS = (8, 32)
@@ -37,17 +37,17 @@ _INTERACTION_BANDWIDTHS = (3, 6)
 _LARGEST_SUPERPOSITION = 3
 _LARGEST_BANDWIDTH = 1000
 
-# More pairs than this are not tried unless they are asked for.
+# "auto" does not try pairs if there are more than this.
 _MOST_TERMS = 300_000
 
-# Matrices of the size of a system that are held at a time.
+# System-sized matrices in memory at a time.
 _MATRICES = 8
 
 
 def active_set(
     terms: Sequence[Term], sensitivities: NDArray[np.float64], threshold: float
 ) -> tuple[Term, ...]:
-    """Terms whose index is above the threshold; the largest if none is."""
+    """Terms with an index above the threshold; always the one with the largest."""
     kept = sensitivities > threshold
     kept[np.argmax(sensitivities)] = True
     return tuple(compress(terms, kept))
@@ -55,7 +55,7 @@ def active_set(
 
 @dataclass(frozen=True)
 class _TwoSteps:
-    """Fits with terms of up to so many variables: rank all terms, then refit the active ones."""
+    """Fits with one superposition dimension: rank all terms, then refit the active ones."""
 
     X: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -90,9 +90,9 @@ class _TwoSteps:
         return cosines, np.hstack([cosines.features(u) for u in terms]), False
 
     def sensitivities(self, train: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Global sensitivity index of every term by a fit of rows `train`, the first step.
+        """Global sensitivity index of every term from a fit on rows `train`, the first step.
 
-        Its ridge weight is the one with the smallest leave-one-out error on these rows.
+        Its ridge weight minimises the leave-one-out error on these rows.
         """
         cosines, matrix, by_rows = self._first
         ridge = CentredRidge(matrix, by_rows, self.y, train)
@@ -104,9 +104,9 @@ class _TwoSteps:
         )
 
     def held_out(self, train: NDArray[np.intp], out: NDArray[np.intp]) -> NDArray[Any]:
-        """Predictions of rows `out` by fits of rows `train`, (settings, rows out).
+        """Predictions at rows `out` from fits on rows `train`, (settings, rows out).
 
-        The active set is chosen anew on `train`, so that the error is honest.
+        The active set is chosen on `train` alone, so that the error is honest.
         """
         indices = self.sensitivities(train)
         known: dict[Any, NDArray[np.float64]] = {}
@@ -122,7 +122,7 @@ class _TwoSteps:
         return np.concatenate(predicted)
 
     def fit(self, which: int) -> CosineFunction:
-        """The fit of all rows with one of the settings."""
+        """The fit on all rows with one of the settings."""
         rows = np.arange(len(self.y))
         threshold, bandwidths = _refit(self.settings[which])
         terms = active_set(self._terms, self.sensitivities(rows), threshold)
@@ -150,7 +150,7 @@ def _split(
     train: NDArray[np.intp],
     by_rows: bool,
 ) -> list[NDArray[np.float64]]:
-    """Coefficients term by term, from those of the rows or of all functions."""
+    """Coefficients per term, from those of the rows or of all functions."""
     if by_rows:
         v = np.zeros(cosines.tables[0].shape[1])
         v[train] = solution
@@ -165,63 +165,63 @@ class ANOVARegressor(Rival):
 
         f(x) = c_∅ + Σ_{u in U} Σ_k c_{u,k} Π_{j in u} √2 cos(π k_j x_j),   1 <= k_j < N_{|u|},
 
-    of inputs scaled to the unit cube, with weights w_k = Π_j (1 + k_j²)^r: first with all sets of
-    at most d_s inputs as U, then with the active ones, whose global sensitivity index, the share of
-    the variance
+    of inputs scaled to the unit cube, with weights w_k = Π_j (1 + k_j²)^r. In the first step, U is
+    all sets of at most d_s inputs; in the second, only the active ones, whose global sensitivity
+    index, the share of the variance
 
         ρ_u = Σ_k c_{u,k}² / Σ_{v ≠ ∅} Σ_k c_{v,k}²,
 
-    is above a threshold ε. "ANOVA" in the paper's Table 2. In the folds of the choice the active
-    set is found anew, so that held-out rows have no part in it.
+    is above a threshold ε. "ANOVA" in the paper's Table 2. In cross-validation the active set is
+    found on the training rows of each fold, so held-out rows do not influence it.
 
     Parameters
     ----------
     superposition : "auto", an int or a list, default="auto"
-        Variables in a term at most, d_s, up to 3. Lists and "auto", here as below, are candidates,
-        chosen by cross-validation; "auto" is (1, 2).
+        Largest number of variables in a term, d_s, up to 3. Here and below, lists and "auto" are
+        candidates, chosen by cross-validation; "auto" is (1, 2).
     threshold : "auto", a number or a list, default="auto"
         ε, at least 0 and below 1. "auto" is 0 and six numbers from 0.002 to 0.1. The largest term
         is always kept.
     bandwidth, interaction_bandwidth : "auto", an int or a list, default="auto"
-        N of the second step for terms of one variable, "auto" is (8, 32), and of more, "auto" is
-        (3, 6). The first step, which only ranks, has the small ones of `first_bandwidths`.
+        N of the second step for terms of one variable ("auto" is (8, 32)) and of more ("auto" is
+        (3, 6)). The first step, which only ranks, uses the smaller `first_bandwidths`.
     alpha : "auto", a number or a list, default="auto"
-        Ridge weight of the second step, for targets of variance 1; "auto" are 21 numbers from 1e-9
-        to 10. In the folds, α times the number of rows is that of the fit. The first step takes the
-        one with the smallest leave-one-out error on its rows.
+        Ridge weight of the second step, for targets of variance 1; "auto" is 21 numbers from 1e-9
+        to 10. In the folds, α is scaled so that α times the number of rows is the same as in the
+        final fit. The first step uses the weight with the smallest leave-one-out error on its rows.
     smoothness : float, default=1.5
-        Exponent r of the weights. Coefficients of a smooth function fall like 1/k², as cosines are
-        flat at the ends of the interval; so more than 1.5 asks too much.
+        Exponent r of the weights. Coefficients of a smooth function fall only like 1/k², as cosines
+        are flat at the ends of the interval; values above 1.5 therefore assume too much.
     memory_budget : "auto" or float, default="auto"
-        Bytes that a fit may take. "auto" is half of what is free.
+        Bytes a fit may use; "auto" is half of the free memory.
     cv : int, splitter or iterable, default=5
-        Folds of the choice.
+        Cross-validation folds that choose the settings.
     verbose : bool, default=False
-        Show on standard error what has been tried, the best so far and the time left.
+        Print progress to standard error: candidates tried, best so far, time left.
     random_state : int, RandomState instance or None, default=None
-        Of the folds.
+        Seed of the folds.
 
     Attributes
     ----------
     superposition_, threshold_, bandwidth_, interaction_bandwidth_, alpha_
-        The settings that were chosen; also as `best_params_`. The interaction bandwidth is of no
-        use where `superposition_` is 1.
+        The chosen settings; also in `best_params_`. The interaction bandwidth is unused if
+        `superposition_` is 1.
     cv_results_ : dict or None
-        What was tried, as in scikit-learn; None if there was no choice.
+        Results of all candidates, as in scikit-learn; None if nothing was compared.
     active_set_ : tuple of tuples of int
-        Inputs of every term, few variables first.
+        Inputs of every term, smaller sets first.
     sensitivities_ : array of shape (terms,)
-        ρ_u of every term of `active_set_` in the final fit; their sum is 1.
+        ρ_u of every term of `active_set_` in the final fit; they sum to 1.
     total_sensitivities_ : array of shape (n_features_in_,)
-        Sum of ρ_u over the terms with an input.
+        For each input, the sum of ρ_u over the terms that contain it.
     coef_ : tuple of arrays
-        c_{u,k} of every term in the units of y, an axis for each variable; k starts from 1.
+        c_{u,k} of every term in units of y, one axis per variable; k starts at 1.
     intercept_ : float
         c_∅, the mean of f over the unit cube.
     bandwidths_ : tuple of int
         N of terms of one variable, of two, ...
     n_terms_ : int
-        Functions in the final fit, without the constant.
+        Number of functions in the final fit, without the constant.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X has column names.
@@ -351,7 +351,7 @@ class ANOVARegressor(Rival):
 
     @property
     def total_sensitivities_(self) -> NDArray[np.float64]:
-        """Sum of the indices of all terms with an input."""
+        """For each input, the sum of the indices of all terms that contain it."""
         total = np.zeros(self.n_features_in_)
         for u, index in zip(self.active_set_, self.sensitivities_, strict=True):
             total[list(u)] += index
@@ -359,7 +359,7 @@ class ANOVARegressor(Rival):
 
     @property
     def coef_(self) -> tuple[NDArray[np.float64], ...]:
-        """Coefficients of every term of `active_set_` in the units of y."""
+        """Coefficients of every term of `active_set_`, in units of y."""
         if isinstance(self.function_, Constant):
             return ()
         return tuple(c * self._unit for c in self.function_.coefficients())
@@ -378,7 +378,7 @@ class ANOVARegressor(Rival):
 
 
 def _bandwidths(name: str, value: Any, auto: Sequence[int]) -> list[int]:
-    found = counts(name, value, auto, most=_LARGEST_BANDWIDTH, of="frequencies that are allowed")
+    found = counts(name, value, auto, most=_LARGEST_BANDWIDTH, of="allowed frequencies")
     if min(found) < 2:
         raise ValueError(
             f"{name}={value!r} must be at least 2, as frequencies from 1 to below it are used, "

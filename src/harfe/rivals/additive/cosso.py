@@ -1,4 +1,4 @@
-"""COSSO: smoothing-spline ANOVA whose components are chosen by the sum of their norms."""
+"""COSSO: smoothing-spline ANOVA with a penalty on the sum of the components' norms."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from harfe.rivals.solvers.garrote import garrote_path
 #: Inputs, θ and norm of a component.
 Component = tuple[tuple[int, ...], float, float]
 
-# Shares of the penalty that leaves no component.
+# Shares of the smallest penalty that leaves no component.
 _PENALTIES = np.geomspace(0.5, 1e-5, 20)
 
-# Components beyond which pairs are screened: the garrote has a Gram matrix of that size.
+# Pairs are screened beyond this many components: the garrote's Gram matrix has that size.
 _MOST_COMPONENTS = 5000
 
-# m × m matrices that lie in memory at a time.
+# m × m matrices in memory at a time.
 _KERNELS = 6
 
-# Rows that are predicted at a time.
+# Rows predicted at a time.
 _ROWS = 1024
 
 
@@ -80,20 +80,20 @@ def cosso_path(
     penalties: Sequence[float],
     n_paired: int,
 ) -> list[SplineFunction]:
-    """The fit of every penalty by the one-step algorithm of Lin and Zhang.
+    """The fit for every penalty by the one-step algorithm of Lin and Zhang.
 
-    1. With θ = 1 solve for c and b; λ₀ is that of the smallest GCV, and stays.
-    2. With c and b fixed solve for θ, for every penalty.
-    3. With each θ solve for c and b.
+    1. With θ = 1, solve for c and b; λ₀ has the smallest GCV, and stays fixed.
+    2. With c and b fixed, solve for θ, for every penalty.
+    3. With each θ, solve for c and b.
 
-    Pairs are those of the `n_paired` inputs whose main effects are largest where no pair competes.
+    Pairs are those of the `n_paired` inputs with the largest main effects in a fit without pairs.
     """
     scaling = Scaling.unit_cube(X)
     ZT = np.ascontiguousarray(scaling.apply(X).T)
     paired = strongest_inputs(ZT, y, smoothings, n_paired)
     start = equal_spline(equal_kernel(ZT, paired), y, smoothings)
     G = component_values(ZT, paired, start.c)
-    # From the squares and λ₀ cᵀK_θ c together: both are quadratic in θ after this shift.
+    # With this shift, the squares and λ₀ cᵀK_θ c together are one least-squares problem in θ.
     z = y - start.b - len(y) * start.smoothing / 2 * start.c
     functions = []
     for thetas in garrote_path(G, z, penalties):
@@ -107,7 +107,7 @@ def cosso_path(
 def strongest_inputs(
     ZT: NDArray[np.float64], y: NDArray[np.float64], smoothings: Sequence[float] | None, n: int
 ) -> NDArray[np.intp]:
-    """The n inputs with the largest main effects of the spline with θ = 1, in their order."""
+    """The n inputs with the largest main effects of the spline with θ = 1, ascending."""
     if n >= len(ZT) or n < 2:
         return np.arange(len(ZT) if n >= 2 else 0)
     none = np.arange(0)
@@ -122,7 +122,7 @@ def kept_components(function: SplineFunction) -> list[Component]:
     mains = np.flatnonzero(kept.mains)
     used = np.union1d(mains, kept.pairs.ravel())
     c = function.spline.c
-    # ‖P_a f‖² = θ_a² cᵀK_a c, for the components of the inputs that occur.
+    # ‖P_a f‖² = θ_a² cᵀK_a c, for components of the inputs that occur.
     values = c @ component_values(function.rows[used], np.arange(len(used)), c)
     norms = np.sqrt(np.maximum(values, 0.0))
     of_pairs = np.zeros((len(used), len(used)))
@@ -138,7 +138,7 @@ def kept_components(function: SplineFunction) -> list[Component]:
 
 
 def paired_inputs(m: int, d: int, budget: float, must: bool) -> int:
-    """The largest number of inputs whose pairs may all be components; 0 or 1 is none."""
+    """The largest number of inputs whose pairs can all be components; 0 or 1 means no pairs."""
 
     def bytes_of(n: int) -> float:
         P = d + n * (n - 1) // 2
@@ -150,30 +150,30 @@ def paired_inputs(m: int, d: int, budget: float, must: bool) -> int:
         raise MemoryError(
             f"COSSORegressor needs about {needed:.2g} bytes for {m} rows and {d} inputs, but "
             f"memory_budget is {budget:.2g}; fit fewer rows, or pass memory_budget={needed:.2g} if "
-            "there is as much"
+            "that much is free"
         )
     few = [n for n in fitting if d + n * (n - 1) // 2 <= _MOST_COMPONENTS]
     return max(few, default=0)
 
 
-def told(d: int, n_paired: int, asked: Sequence[bool]) -> tuple[str, str]:
-    """What became of the pairs: in a word, and in a sentence."""
+def describe_pairs(d: int, n_paired: int, asked: Sequence[bool]) -> tuple[str, str]:
+    """Which pairs were candidates: as a word, and as a sentence."""
     if not any(asked):
-        return "none", "Pairs were not asked for."
+        return "none", "Pairs were not requested."
     if n_paired < 2:
-        why = "there is one input" if d == 1 else "memory or the number of components allows none"
+        why = "there is one input" if d == 1 else "memory or the limit on components allows none"
         return "none", f"No pairs were tried: {why}."
     if n_paired == d:
         return "all", f"All {d * (d - 1) // 2} pairs of {d} inputs were candidates."
     return "screened", (
         f"Pairs of the {n_paired} inputs with the largest main effects were candidates, not those "
-        f"of all {d}: memory_budget or the limit of {_MOST_COMPONENTS} components forbids more."
+        f"of all {d}: memory_budget or the limit of {_MOST_COMPONENTS} components allows no more."
     )
 
 
 @dataclass(frozen=True)
 class _SplineFits:
-    """Fits of a path of penalties; every fold is fitted by itself."""
+    """Fits along a path of penalties; every fold is fitted separately."""
 
     X: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -182,12 +182,12 @@ class _SplineFits:
     n_paired: int
 
     def held_out(self, train: NDArray[np.intp], out: NDArray[np.intp]) -> NDArray[Any]:
-        """Predictions of rows `out` by fits of rows `train`, (settings, rows out)."""
+        """Predictions at rows `out` from fits on rows `train`, (settings, rows out)."""
         path = self._path(train, self.penalties)
         return np.array([function.predict(self.X[out]) for function in path])
 
     def fit(self, which: int) -> SplineFunction:
-        """The fit of all rows with one of the settings."""
+        """The fit on all rows with one of the settings."""
         return self._path(np.arange(len(self.y)), self.penalties[which : which + 1])[0]
 
     def _path(self, rows: NDArray[np.intp], penalties: Sequence[float]) -> list[SplineFunction]:
@@ -198,42 +198,43 @@ class _SplineFits:
 class COSSORegressor(Rival):
     """Component selection and smoothing operator: sparse smoothing-spline ANOVA.
 
-    Minimises (1/m) Σ_k (y_k - f(x_k))² + τ² Σ_a ‖P_a f‖ over functions of main effects and pairs of
-    inputs; P_a f is a component. With a weight θ_a ≥ 0 for each the same is
+    Minimises (1/m) Σ_k (y_k - f(x_k))² + τ² Σ_a ‖P_a f‖ over sums of main effects and pairwise
+    interactions; P_a f is a component. With a weight θ_a ≥ 0 for each, this is equivalent to
 
         (1/m)‖y - b - K_θ c‖² + λ₀ cᵀK_θ c + λ Σ_a θ_a,   K_θ = Σ_a θ_a K_a,
 
-    K_a the second-order Sobolev kernel of an input scaled to [0, 1], or the product of two. As in
-    the paper's Table 4; original: Y. Lin, H. H. Zhang: Component selection and smoothing in
+    with K_a the second-order Sobolev kernel of an input scaled to [0, 1], or the product of two.
+    As in the paper's Table 4; original: Y. Lin, H. H. Zhang: Component selection and smoothing in
     multivariate nonparametric regression, Annals of Statistics 34, 2006, with its one-step
-    algorithm: a smoothing spline with θ = 1, then θ by a non-negative garrote, then c. Rows outside
-    the range of the training rows are taken as if they stood at its end.
+    algorithm: a smoothing spline with θ = 1, then θ by a non-negative garrote, then c. Values
+    outside the training range are moved to its nearest end.
 
     Parameters
     ----------
     interactions : "auto", bool or list, default="auto"
-        Whether pairs are components, too. "auto" tries both. All pairs, if they are few enough for
-        memory_budget and for a total of 5000 components; else those of the inputs with the largest
-        main effects. `pairs_` and `note_` say what was done.
+        Whether to include pairs; "auto" tries both. All pairs are candidates if memory_budget and
+        the limit of 5000 components allow it, otherwise those of the inputs with the largest main
+        effects. `pairs_` and `note_` report which.
     penalty : "auto", a number or a list, default="auto"
-        λ, as a share of the least that leaves no component. "auto" is 20 numbers from 0.5 to 1e-5.
+        λ as a share of the smallest that leaves no component. "auto" is 20 numbers from 0.5 to
+        1e-5.
     smoothing : "auto", a number or a list, default="auto"
-        λ₀. "auto" has the smallest generalised cross-validation error on the training rows where
-        all θ are 1, as in the paper of COSSO.
+        λ₀. "auto" minimises the generalised cross-validation error on the training rows with all
+        θ = 1, as in the COSSO paper.
     memory_budget : "auto" or float, default="auto"
-        Bytes that a fit may take; "auto" is half of what is free.
+        Bytes a fit may use; "auto" is half of the free memory.
     cv : int, splitter or iterable, default=5
-        Folds of the choice.
+        Cross-validation folds that choose the settings.
     verbose : bool, default=False
-        Show on standard error what has been tried, the best so far and the time left.
+        Print progress to standard error: candidates tried, best so far, time left.
     random_state : int, RandomState instance or None, default=None
-        Of the folds.
+        Seed of the folds.
 
     Attributes
     ----------
     interactions_, penalty_, smoothing_
-        The settings that were chosen; also as `best_params_`. `smoothing_` may be "auto"; its
-        number is ``function_.spline.smoothing``.
+        The chosen settings; also in `best_params_`. `smoothing_` may be "auto"; its value is
+        ``function_.spline.smoothing``.
     components_ : tuple of tuples
         Inputs of the components with θ > 0: (j,) for a main effect, (j, k) for a pair.
     thetas_ : array
@@ -243,13 +244,13 @@ class COSSORegressor(Rival):
     pairs_ : {"all", "screened", "none"}
         Which pairs were candidates.
     note_ : str
-        The same as a sentence, with the reason.
+        `pairs_` as a sentence, with the reason.
     cv_results_ : dict or None
-        What was tried, as in scikit-learn; None if there was no choice.
+        Results of all candidates, as in scikit-learn; None if nothing was compared.
     function_ : SplineFunction
         The fitted function of the standardised target.
     n_terms_ : int
-        Rows with a weight, and the constant.
+        Number of rows with a non-zero weight, plus one for the constant.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X has column names.
@@ -293,7 +294,7 @@ class COSSORegressor(Rival):
             smoothings = numbers("smoothing", self.smoothing, [1e-4])
         m, d = len(X), len(Scaling.standard(X).columns) or X.shape[1]
         n_paired = paired_inputs(m, d, memory_bytes(self.memory_budget), must=asked == [True])
-        self.pairs_, self.note_ = told(d, n_paired, asked)
+        self.pairs_, self.note_ = describe_pairs(d, n_paired, asked)
         if n_paired < 2 and len(asked) > 1:
             asked = [False]
         return [

@@ -1,4 +1,4 @@
-"""pyGAM's additive splines, in the form of the other rivals."""
+"""pyGAM's additive splines, with the interface of the other rivals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SMOOTHING = np.geomspace(1e-3, 1e3, 11)
 
 @dataclass(frozen=True)
 class _Splines:
-    """A fitted model of pyGAM on the inputs that vary."""
+    """A fitted pyGAM model of the inputs that vary."""
 
     scaling: Scaling
     model: Any
@@ -32,28 +32,28 @@ class _Splines:
 
 
 def fit_splines(X: NDArray[np.float64], y: NDArray[np.float64], smoothing: list[float]) -> _Splines:
-    """One spline per input, one smoothing weight for all by generalised cross-validation."""
+    """Fit one spline per input, with one smoothing weight by generalised cross-validation."""
     from pygam import LinearGAM, s
 
     scaling = Scaling.standard(X)
     model = LinearGAM(reduce(add, (s(j) for j in range(len(scaling.columns)))))
-    # Its search refuses a single candidate; one twice is the same.
+    # pyGAM's search rejects a single candidate, so it is passed twice.
     candidates = np.array(smoothing if len(smoothing) > 1 else smoothing * 2)
     model.gridsearch(scaling.apply(X), y, lam=candidates, progress=False)
     return _Splines(scaling, model)
 
 
 class PyGAMRegressor(Rival):
-    """Additive splines of pyGAM: Σ_j f_j(x_j), their smoothing by generalised cross-validation.
+    """Additive splines of pyGAM: Σ_j f_j(x_j), smoothed by generalised cross-validation.
 
-    Minimises ‖y - b - Σ_j f_j(x_j)‖² + λ Σ_j ∫ f_j''². It stands in none of the paper's tables.
-    pyGAM lacks what scikit-learn asks of a regressor; this adds it. Needs the package pygam
+    Minimises ‖y - b - Σ_j f_j(x_j)‖² + λ Σ_j ∫ f_j''². It is not in the paper's tables. pyGAM
+    lacks parts of the scikit-learn API, which this class adds. Requires the package pygam
     (``pip install "harfe[rivals]"``).
 
     Parameters
     ----------
     smoothing : "auto", a number or a list, default="auto"
-        λ. Lists and "auto", 11 numbers from 1e-3 to 1e3, are candidates of pyGAM's own choice.
+        λ. Lists and "auto", 11 numbers from 1e-3 to 1e3, are candidates for pyGAM's own search.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class PyGAMRegressor(Rival):
 
     function_: _Splines
 
-    # Nothing is chosen by folds or drawn.
+    # Nothing is cross-validated or drawn at random.
     cv = None
     verbose = False
     random_state = 0

@@ -13,7 +13,7 @@ from harfe.rivals.additive.salsa import ROWS, SALSARegressor, SubsetFunction, su
 
 
 def additive_parts(function: SubsetFunction) -> NDArray[np.float64]:
-    """The f_j at the training rows of a function of order 1, (rows, inputs that vary)."""
+    """The f_j of a function of order 1 at the training rows, (rows, inputs that vary)."""
     d, m = function.rows.shape
     parts = np.empty((m, d))
     for j, z in enumerate(function.rows[:, None]):
@@ -32,36 +32,37 @@ class KAMRegressor(SALSARegressor):
     with h_j = c·sd_j·m^(-1/5): SALSA's kernel of order 1. As cited in the paper's introduction;
     original: A. Christmann, D.-X. Zhou: Learning rates for the risk of kernel-based quantile
     regression estimators in additive models, Analysis and Applications, 2016. They treat general
-    losses, the pinball loss of quantile regression above all; this is the squared loss alone.
+    losses, mainly the pinball loss of quantile regression; here the loss is squared error.
 
     Parameters
     ----------
     bandwidth : "auto", a number or a list, default="auto"
         The constant c. Lists and "auto" are candidates; "auto" is 20, 6 and 2.
     alpha : "auto", a number or a list, default="auto"
-        Ridge weight, above 0. "auto" is 23 numbers from 10 to 1e-10. In the folds, α times the
-        number of rows is that of the fit.
+        Ridge weight, above 0. "auto" is 23 numbers from 10 to 1e-10. In the folds, α is
+        scaled so that α times the number of rows is the same as in the final fit.
     memory_budget : "auto" or float, default="auto"
-        Bytes that a fit may take; "auto" is half of what is free.
+        Bytes a fit may use; "auto" is half of the free memory.
     cv : int, splitter or iterable, default=5
-        Folds of the choice.
+        Cross-validation folds that choose the settings.
     verbose : bool, default=False
-        Show on standard error what has been tried, the best so far and the time left.
+        Print progress to standard error: candidates tried, best so far, time left.
     random_state : int, RandomState instance or None, default=None
-        Of the folds.
+        Seed of the folds.
 
     Attributes
     ----------
     bandwidth_, alpha_
-        The settings that were chosen; also as `best_params_`.
+        The chosen settings; also in `best_params_`.
     component_sizes_ : array of shape (n_features_in_,)
-        Deviation of every f_j over the training rows, in units of y; 0 for a constant input.
+        Standard deviation of every f_j over the training rows, in units of y; 0 for a constant
+        input.
     cv_results_ : dict or None
-        What was tried, as in scikit-learn; None if there was no choice.
+        Results of all candidates, as in scikit-learn; None if nothing was compared.
     function_ : SubsetFunction
         The fitted function of the standardised target.
     n_terms_ : int
-        Rows with a weight, and the constant.
+        Number of rows with a non-zero weight, plus one for the constant.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X has column names.
@@ -76,7 +77,7 @@ class KAMRegressor(SALSARegressor):
     3
     """
 
-    #: Fixed, hence no parameter.
+    #: Fixed, hence not a parameter.
     order = 1
 
     def __init__(
@@ -101,7 +102,7 @@ class KAMRegressor(SALSARegressor):
 
     @property
     def component_sizes_(self) -> NDArray[np.float64]:
-        """Deviation of every f_j over the training rows, in units of y."""
+        """Standard deviation of every f_j over the training rows, in units of y."""
         check_is_fitted(self, "function_")
         sizes = np.zeros(self.n_features_in_)
         if isinstance(self.function_, SubsetFunction):  # not a constant

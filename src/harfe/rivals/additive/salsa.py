@@ -20,30 +20,30 @@ from harfe.rivals._search import Family
 from harfe.rivals._settings import counts, numbers
 from harfe.rivals.solvers.ridge_path import RidgePath, cuts_in_two
 
-# Constants of the rule of thumb c·sd·m^(-1/5): SALSA's own, and two that are narrower.
+# Constants c of the rule of thumb c·sd·m^(-1/5): SALSA's own, and two that give narrower kernels.
 _BANDWIDTHS = (20.0, 6.0, 2.0)
 
-# Ridge weights half a decade apart, the strongest first; whole decades cost up to 2.4 % in the
-# error of the folds on the paper's datasets.
+# Ridge weights half a decade apart, the strongest first; whole decades raise the cross-validation
+# error by up to 2.4 % on the paper's datasets.
 _ALPHAS = np.geomspace(10.0, 1e-10, 23)
 
-# SALSA tries orders until this many have brought nothing, and few problems ask for more than ten.
+# SALSA stops after this many orders without improvement; few problems need more than ten.
 _PATIENCE = 3
 _LARGEST_ORDER = 10
 
-# Kernels of the rows that lie in memory at a time: that of the best settings and its eigenvectors,
-# another one, its copy and the working space of its eigendecomposition.
+# Kernel-sized matrices in memory at a time: the kernel of the best settings and its eigenvectors,
+# another kernel, its copy and the workspace of its eigendecomposition.
 _KERNELS = 7
 
-# Rows that are predicted at a time.
+# Rows predicted at a time.
 ROWS = 1024
 
-# Beyond this distance in bandwidths everything is far, and squares stay within the doubles.
+# Distances in bandwidths are clipped to this: kernels are 0 long before, and squares stay finite.
 _FAR = 1e150
 
 
 def factor_weight(d: int, order: int) -> float:
-    """The p with which e_q(p, ..., p) = C(d, q) p^q is 1: sums over all subsets stay in range."""
+    """The p for which e_q(p, ..., p) = C(d, q) p^q = 1: sums over all subsets stay in range."""
     log_count = gammaln(d + 1) - gammaln(order + 1) - gammaln(d - order + 1)
     return float(np.exp(-log_count / order))
 
@@ -53,8 +53,9 @@ def subset_kernel(
 ) -> NDArray[np.float64]:
     """The mean over all subsets S of q inputs of Π_{j∈S} exp(-(z_j - z'_j)²).
 
-    By the recurrence e_r ← e_r + u_j e_{r-1} over the inputs: positive numbers only, so nothing
-    cancels. Inputs come transposed, (inputs, rows); without `other` rows meet themselves.
+    Computed by the recurrence e_r ← e_r + u_j e_{r-1} over the inputs; all numbers are positive, so
+    nothing cancels. Inputs come transposed, (inputs, rows); without `other`, the kernel of the rows
+    with themselves.
     """
     d = len(ZT)
     eta = np.zeros(order + 1)
@@ -70,10 +71,10 @@ def held_out_by_kernel(
     fold: tuple[NDArray[np.intp], NDArray[np.intp]],
     weights: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Predictions of the second rows of a fold by ridge fits of the first, (weights, rows).
+    """Predictions at the second rows of a fold from ridge fits on the first, (weights, rows).
 
-    Where the fold cuts all rows in two, from the decomposition of all rows; else (a growing window
-    of time, say) from one of its own.
+    If the fold partitions all rows, the decomposition of all rows is used; otherwise (e.g. for a
+    growing time window) the fold gets its own.
     """
     train, out = fold
     if cuts_in_two(train, out, len(y)):
@@ -91,12 +92,12 @@ class SubsetFunction:
     Attributes
     ----------
     scaling : Scaling
-        Mean 0 and deviation 1.
+        To mean 0 and standard deviation 1.
     width : float
-        Of the Gaussian kernels, in deviations.
+        Width of the Gaussian kernels, in standard deviations.
     order : int
     rows : array of shape (inputs that vary, m)
-        The x_i, in units of √2 widths.
+        The x_i, in units of √2 · width.
     dual : array of shape (m,)
         The v_i.
     constant : float
@@ -119,7 +120,7 @@ class SubsetFunction:
 
 
 def in_widths(scaling: Scaling, width: float, X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Inputs in units of √2 widths, (inputs that vary, rows)."""
+    """Inputs in units of √2 · width, (inputs that vary, rows)."""
     with np.errstate(over="ignore"):
         Z = scaling.apply(X) / (np.sqrt(2) * width)
     return np.ascontiguousarray(np.clip(Z, -_FAR, _FAR).T)
@@ -152,12 +153,12 @@ class _SubsetFits:
         return RidgePath.of_kernel(self._kernel, self.y)
 
     def held_out(self, train: NDArray[np.intp], out: NDArray[np.intp]) -> NDArray[Any]:
-        """Predictions of rows `out` by fits of rows `train`, (settings, rows out)."""
+        """Predictions at rows `out` from fits on rows `train`, (settings, rows out)."""
         weights = self.alphas * len(self.y)
         return held_out_by_kernel(self._ridge, self._kernel, self.y, (train, out), weights)
 
     def fit(self, which: int) -> SubsetFunction:
-        """The fit of all rows with one of the settings."""
+        """The fit on all rows with one of the settings."""
         v, b = self._ridge.dual(self.alphas[which] * len(self.y))
         return SubsetFunction(self._scaling, self.width, self.order, self._rows, v, b)
 
@@ -169,41 +170,41 @@ class SALSARegressor(Rival):
 
         K_q(x, x') = C(d, q)⁻¹ Σ_{|S|=q} Π_{j∈S} exp(-(x_j - x'_j)²/(2h_j²)),
 
-    functions that are sums of functions of q inputs each, with h_j = c·sd_j·m^(-1/5). As in the
-    paper's Table 4; original: K. Kandasamy, Y. Yu: Additive approximations in high dimensional
-    nonparametric regression via the SALSA, ICML 2016. Their program takes one c; here a few are
-    candidates, because noise-free targets ask for narrower kernels. The sum over subsets is divided
-    by their number, so that α means the same at every order.
+    which contains sums of functions of q inputs each, with h_j = c·sd_j·m^(-1/5). As in the paper's
+    Table 4; original: K. Kandasamy, Y. Yu: Additive approximations in high dimensional
+    nonparametric regression via the SALSA, ICML 2016. Their program uses one c; here several are
+    candidates, because noise-free targets need narrower kernels. The sum over subsets is divided by
+    their number, so that α means the same at every order.
 
     Parameters
     ----------
     order : "auto", int or list, default="auto"
-        Inputs in a product, q. "auto" is 1, 2, 3, ... up to 10 or the number of inputs, ended after
-        three orders in a row that brought nothing.
+        Inputs in a product, q. "auto" is 1, 2, 3, ... up to 10 or the number of inputs, stopping
+        after three orders in a row without improvement.
     bandwidth : "auto", a number or a list, default="auto"
-        The constant c. Lists and "auto" are candidates; "auto" is 20, SALSA's, 6 and 2.
+        The constant c. Lists and "auto" are candidates; "auto" is 20 (SALSA's), 6 and 2.
     alpha : "auto", a number or a list, default="auto"
-        Ridge weight, above 0. "auto" is 23 numbers from 10 to 1e-10. In the folds, α times the
-        number of rows is that of the fit.
+        Ridge weight, above 0. "auto" is 23 numbers from 10 to 1e-10. In the folds, α is
+        scaled so that α times the number of rows is the same as in the final fit.
     memory_budget : "auto" or float, default="auto"
-        Bytes that a fit may take; "auto" is half of what is free.
+        Bytes a fit may use; "auto" is half of the free memory.
     cv : int, splitter or iterable, default=5
-        Folds of the choice.
+        Cross-validation folds that choose the settings.
     verbose : bool, default=False
-        Show on standard error what has been tried, the best so far and the time left.
+        Print progress to standard error: candidates tried, best so far, time left.
     random_state : int, RandomState instance or None, default=None
-        Of the folds.
+        Seed of the folds.
 
     Attributes
     ----------
     order_, bandwidth_, alpha_
-        The settings that were chosen; also as `best_params_`.
+        The chosen settings; also in `best_params_`.
     cv_results_ : dict or None
-        What was tried, as in scikit-learn; None if there was no choice.
+        Results of all candidates, as in scikit-learn; None if nothing was compared.
     function_ : SubsetFunction
         The fitted function of the standardised target.
     n_terms_ : int
-        Rows with a weight, and the constant.
+        Number of rows with a non-zero weight, plus one for the constant.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X has column names.
@@ -260,7 +261,7 @@ class SALSARegressor(Rival):
         auto = range(1, _LARGEST_ORDER + 1)
         orders = counts("order", self.order, auto, most=d, of="inputs that vary")
         for q in orders:
-            # (1 + p)^d is the sum of the polynomials of all degrees that the recurrence goes by.
+            # (1 + p)^d is the sum of the polynomials of all degrees in the recurrence.
             if d * log1p(factor_weight(d, q)) > 700:
                 raise ValueError(
                     f"order={self.order!r} with {d} inputs leaves the range of floating-point "
@@ -272,11 +273,11 @@ class SALSARegressor(Rival):
         return numbers("bandwidth", self.bandwidth, _BANDWIDTHS)
 
     def _named(self, order: int, bandwidth: float) -> dict[str, Any]:
-        """Settings that one kernel has."""
+        """The settings that define one kernel."""
         return {"order": order, "bandwidth": bandwidth}
 
     def _enough(self, errors: Sequence[float]) -> bool:
-        if not isinstance(self.order, str):  # a list that was asked for is tried to its end
+        if not isinstance(self.order, str):  # an explicit list is tried to its end
             return False
         each = len(self._bandwidths())
         by_order = [min(errors[i : i + each]) for i in range(0, len(errors), each)]
@@ -291,5 +292,5 @@ def _check_memory(name: str, m: int, budget: float) -> None:
     if needed > budget:
         raise MemoryError(
             f"{name} needs about {needed:.2g} bytes for kernels of {m} rows, but memory_budget is "
-            f"{budget:.2g}; fit fewer rows, or pass memory_budget={needed:.2g} if there is as much"
+            f"{budget:.2g}; fit fewer rows, or pass memory_budget={needed:.2g} if that much is free"
         )

@@ -1,8 +1,8 @@
-"""The expansion of an index set: Gaussian kernels at the rows, or random Fourier features.
+"""Expansions of index sets: Gaussian kernels at the rows, or random Fourier features.
 
-It is brought into coordinates in which its columns are orthogonal while the norm of the
-coefficients is the same; see `harfe.rivals.solvers.group_lasso`. Kernels of one or two inputs are
-smooth, so that few such columns remain, and no kernel is stored.
+Each is transformed to coordinates in which its columns are orthogonal and the norm of the
+coefficients is unchanged; see `harfe.rivals.solvers.group_lasso`. Kernels of one or two inputs are
+smooth, so few such columns remain, and no kernel is stored.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from harfe.rivals.solvers.group_lasso import rotated
 
 IndexSet = tuple[int, ...]
 
-# Entries of a kernel, which are at most 1, are met to this.
+# Accuracy of the entries of a kernel, which are at most 1.
 _KERNEL_TOL = 1e-6
 
-# Standardised inputs beyond this are taken to be here: the cosine of infinity is no number.
+# Standardised inputs are clipped to this: the cosine of infinity is not a number.
 _FURTHEST = 1e9
 
 
@@ -36,7 +36,7 @@ def gaussian(
 
 
 def frequencies(seed: int, index_set: IndexSet, n: int) -> NDArray[np.float64]:
-    """Standard normal frequencies, (inputs, n); those of a set do not depend on other sets."""
+    """Standard normal frequencies, (inputs, n); a set's do not depend on other sets."""
     return np.random.default_rng([seed, *index_set]).standard_normal((len(index_set), n))
 
 
@@ -59,9 +59,9 @@ class SetExpansion:
     rows : array of shape (m, inputs that vary)
         Standardised; the centres of the kernels.
     inputs_of : int array
-        Numbers of the inputs that vary.
+        Column numbers of the inputs that vary.
     n_components : int
-        Frequencies of a set of features.
+        Number of frequencies per index set.
     seed : int
     """
 
@@ -73,7 +73,7 @@ class SetExpansion:
     seed: int
 
     def inputs(self, index_set: IndexSet) -> NDArray[np.float64]:
-        """The centres as this set sees them."""
+        """The centres restricted to the inputs of this set."""
         return np.ascontiguousarray(self.rows[:, list(index_set)])
 
     def evaluate(self, index_set: IndexSet, Z: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -88,16 +88,16 @@ class SetExpansion:
 
 @dataclass(frozen=True)
 class SetBlock:
-    """An expansion E at some rows in other coordinates: E·back - mean = F, up to rounding.
+    """An expansion E at some rows in new coordinates: E·back - mean = F, up to rounding.
 
     Attributes
     ----------
     F : array of shape (rows, size)
         Centred, with orthogonal columns unless `back` is None.
     back : array of shape (functions, size) or None
-        Coefficients of the functions from those of the columns; None if they are the same.
+        Maps coefficients of the columns to those of the functions; None if they are equal.
     mean : array of shape (size,)
-        What was taken off when the columns were centred.
+        Column means, subtracted to centre the columns.
     """
 
     F: NDArray[np.float64]
@@ -105,7 +105,7 @@ class SetBlock:
     mean: NDArray[np.float64]
 
     def columns(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The columns of other rows, at which the functions have these values."""
+        """The columns at other rows, from the values of the functions there."""
         return (values if self.back is None else values @ self.back) - self.mean
 
     def to_expansion(self, beta: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -114,20 +114,20 @@ class SetBlock:
 
 
 def plain_block(values: NDArray[np.float64]) -> SetBlock:
-    """The functions themselves, centred, for a penalty that is no rotation's."""
+    """The functions themselves, centred, for a penalty that is not invariant under rotation."""
     mean = values.mean(axis=0)
     return SetBlock(values - mean, None, mean)
 
 
 def feature_block(values: NDArray[np.float64]) -> SetBlock:
-    """Few functions, rotated."""
+    """A few functions, centred and rotated."""
     mean = values.mean(axis=0)
     F, V = rotated(values - mean)
     return SetBlock(F, V, mean @ V)
 
 
 def kernel_block(Z: NDArray[np.float64], bandwidth: float) -> SetBlock:
-    """The kernels at all rows, K = U diag(s) Uᵀ up to 1e-6: coefficients outside of U are zero."""
+    """The kernels at all rows, K = U diag(s) Uᵀ up to 1e-6: coefficients outside U are zero."""
     L = _pivoted_factor(Z / bandwidth, _KERNEL_TOL).T
     values, W = sla.eigh(L.T @ L, driver="evd", check_finite=False)
     kept = values > _KERNEL_TOL * values[-1]
@@ -140,7 +140,7 @@ def kernel_block(Z: NDArray[np.float64], bandwidth: float) -> SetBlock:
 
 @njit(cache=True)
 def _pivoted_factor(Z, tol):  # type: ignore[no-untyped-def]
-    """Rows Lᵀ with K ≈ LLᵀ for the Gaussian kernel: Cholesky, the row least explained first."""
+    """Rows Lᵀ with K ≈ LLᵀ for the Gaussian kernel: Cholesky with the largest residual as pivot."""
     m, k = Z.shape
     rows = np.empty((m, m))
     left = np.ones(m)

@@ -19,26 +19,26 @@ from harfe.rivals._search import Family
 from harfe.rivals._settings import counts, numbers
 from harfe.rivals.solvers.group_lasso import group_lasso_path, orthonormal
 
-# Shares of λ_max. Targets without noise choose the last, and gain little beyond it.
+# Shares of λ_max. Noise-free targets choose the last, and smaller shares gain little.
 _ALPHAS = np.geomspace(1.0, 1e-4, 33)
 _BASES = (4, 6, 10, 16)
 
 _DEGREE = 3
 
-# Directions of a basis that the rows hardly show (a gap before an outlier) would be scaled up to
-# unit variance, and wild inside the gap. Cross-validation on the paper's training rows cannot tell
-# 1e-6 from 1e-2; this stands between.
+# Directions of a basis that hardly vary over the rows (a gap before an outlier) would be scaled up
+# to unit variance and be wild inside the gap. Cross-validation on the paper's training rows cannot
+# distinguish 1e-6 from 1e-2; this lies between.
 _CUT = 1e-3
 
-# Duality gaps of fits that are compared, and of the one that is kept, as shares of the objective.
+# Duality gaps as shares of the objective: of fits that are compared, and of the final fit.
 _TOL, _FINAL_TOL = 1e-3, 1e-7
 _FINAL_SWEEPS = 10_000
 
 
 def spline_knots(values: NDArray[np.float64], n_basis: int) -> NDArray[np.float64]:
-    """Knots on [0, 1], inner ones at quantiles, for at most `n_basis` splines (cubic from 4 on).
+    """Knots on [0, 1], inner ones at quantiles, for at most `n_basis` splines (cubic if >= 4).
 
-    Quantiles that fall together or on an end, as those of integers do, are one knot or none.
+    Equal quantiles, as integers have them, give one knot; quantiles at an end give none.
     """
     degree = min(_DEGREE, n_basis - 1)
     inner = np.quantile(values, np.linspace(0.0, 1.0, n_basis - degree + 1)[1:-1])
@@ -55,7 +55,7 @@ def spline_values(values: NDArray[np.float64], knots: NDArray[np.float64]) -> ND
 
 @dataclass(frozen=True)
 class InputSplines:
-    """The functions of one scaled input: centred on some rows, orthonormal there."""
+    """Spline functions of one scaled input, centred and orthonormal on some rows."""
 
     knots: NDArray[np.float64]
     centre: NDArray[np.float64]
@@ -63,7 +63,7 @@ class InputSplines:
 
     @classmethod
     def of(cls, values: NDArray[np.float64], n_basis: int) -> InputSplines:
-        """As many as the distinct values can tell apart."""
+        """At most `n_basis` functions, fewer if there are few distinct values."""
         knots = spline_knots(values, n_basis)
         raw = spline_values(values, knots)
         centre = raw.mean(axis=0)
@@ -81,10 +81,10 @@ class AdditiveSplines:
     Attributes
     ----------
     scaling : Scaling
-        To the unit cube of the rows; values outside are taken to its faces, so that a component
-        goes on as a constant beyond the range that was seen.
+        To the unit cube of the rows; values outside are clipped, so that a component is constant
+        beyond the training range.
     splines : sequence of InputSplines
-        Of the inputs that vary.
+        One per input that varies.
     coefficients : sequence of arrays
         b_j.
     intercept : float
@@ -117,7 +117,7 @@ class AdditiveSplines:
 
 @dataclass(frozen=True)
 class _SplineFits:
-    """Fits with one size of the bases."""
+    """Fits with one number of splines per input."""
 
     X: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -125,7 +125,7 @@ class _SplineFits:
     shares: NDArray[np.float64]
 
     def held_out(self, train: NDArray[np.intp], out: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Predictions of rows `out` by fits of rows `train`, (settings, rows out)."""
+        """Predictions at rows `out` from fits on rows `train`, (settings, rows out)."""
         X, y = self.X[train], self.y[train]
         scaling, splines = spline_blocks(X, self.n_basis)
         mean = y.mean()
@@ -140,7 +140,7 @@ class _SplineFits:
         return mean + path.coefficients @ columns.T
 
     def fit(self, which: int) -> AdditiveSplines:
-        """The fit of all rows with one of the settings."""
+        """The fit on all rows with one of the settings."""
         return sparse_additive_fit(self.X, self.y, self.n_basis, float(self.shares[which]))
 
 
@@ -159,11 +159,11 @@ def _evaluated(
 def sparse_additive_fit(
     X: NDArray[np.float64], y: NDArray[np.float64], n_basis: int, share: float
 ) -> AdditiveSplines:
-    """The fit with one share of λ_max."""
+    """The fit for one share of λ_max."""
     scaling, splines = spline_blocks(X, n_basis)
     blocks = _evaluated(scaling, splines, X)
     mean = float(y.mean())
-    # Larger penalties come first: each solution is the start of the next.
+    # Larger penalties come first: each solution starts the next.
     shares = np.append(_ALPHAS[share < _ALPHAS], share)
     path = group_lasso_path(blocks, y - mean, shares, tol=_FINAL_TOL, max_sweeps=_FINAL_SWEEPS)
     ends = np.cumsum([block.shape[1] for block in blocks])[:-1]
@@ -172,41 +172,41 @@ def sparse_additive_fit(
 
 
 class SpAMRegressor(Rival):
-    """Sparse additive model: splines of single inputs, of which the penalty keeps few.
+    """Sparse additive model: splines of single inputs, few of them kept by the penalty.
 
     Minimises (1/2m)‖y - ȳ - Σ_j Ψ_j b_j‖² + λ Σ_j ‖Ψ_j b_j‖/√m over the coefficients b_j of
     splines Ψ_j of the inputs: SpAM of the paper's Table 4. At its solution every component is a
-    shrunk smooth of what the others leave, f_j = [1 - λ/‖P_j‖]_+ P_j with P_j the projection of
-    y - ȳ - Σ_{k≠j} f_k on the splines and ‖P_j‖ its root-mean-square: the sparse backfitting of the
-    original. With splines that are orthonormal on the rows this is a group lasso, and is solved as
-    one.
+    shrunken smooth of the residual of the others, f_j = [1 - λ/‖P_j‖]_+ P_j with P_j the projection
+    of y - ȳ - Σ_{k≠j} f_k on the splines and ‖P_j‖ its root-mean-square: the sparse backfitting of
+    the original. With splines that are orthonormal on the rows, this is a group lasso and is solved
+    as one.
 
     Splines are cubic (of lower degree if n_basis < 4), with inner knots at quantiles and outer ones
-    at the ends of the training rows; an input beyond them counts as standing at the end. An input
-    with few distinct values has fewer splines, one with two values a single one. Components have
-    mean zero on the training rows. There is no second fit of the inputs that are kept.
+    at the ends of the training range; values beyond it are moved to its nearest end. An input with
+    few distinct values has fewer splines, one with two values a single spline. Components have mean
+    zero on the training rows. The kept inputs are not refitted.
 
     Parameters
     ----------
     n_basis : int, "auto" or a list, default="auto"
-        Splines of an input, the constant among them: at least 2. Lists and "auto" are candidates,
+        Splines per input, including the constant: at least 2. Lists and "auto" are candidates,
         chosen by cross-validation; "auto" is (4, 6, 10, 16).
     alpha : float, "auto" or a list, default="auto"
-        λ/λ_max, where λ_max is the smallest λ at which all components are zero; in a fold, that of
-        the fold. "auto" is 33 numbers from 1 to 1e-4.
+        λ/λ_max, where λ_max is the smallest λ at which all components are zero, computed for each
+        fold. "auto" is 33 numbers from 1 to 1e-4.
     memory_budget : "auto" or float, default="auto"
-        Bytes that the fit may take; "auto" is half of what is free.
+        Bytes a fit may use; "auto" is half of the free memory.
     cv : int, splitter or iterable, default=5
-        Folds of the choice.
+        Cross-validation folds that choose the settings.
     verbose : bool, default=False
-        Show on standard error what has been tried, the best so far and the time left.
+        Print progress to standard error: candidates tried, best so far, time left.
     random_state : int, RandomState instance or None, default=None
-        Of the folds.
+        Seed of the folds.
 
     Attributes
     ----------
     n_basis_, alpha_
-        The settings that were chosen; also as `best_params_`.
+        The chosen settings; also in `best_params_`.
     selected_ : int array
         Inputs whose component is not zero.
     component_norms_ : array of shape (n_features_in_,)
@@ -216,9 +216,9 @@ class SpAMRegressor(Rival):
     lambda_ : float
         λ, for y with variance 1.
     cv_results_ : dict or None
-        What was tried, as in scikit-learn; None if there was no choice.
+        Results of all candidates, as in scikit-learn; None if nothing was compared.
     n_terms_ : int
-        Coefficients that are not zero.
+        Number of non-zero coefficients.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X has column names.
@@ -263,7 +263,7 @@ class SpAMRegressor(Rival):
         sizes = counts("n_basis", self.n_basis, _BASES, most=max(m, 2), of="rows")
         if min(sizes) < 2:
             raise ValueError(
-                f"n_basis={self.n_basis!r} holds a size below 2, but one spline is a constant; "
+                f"n_basis={self.n_basis!r} has a value below 2, but one spline is a constant; "
                 "pass n_basis=4 or more for cubic splines"
             )
         shares = np.array(numbers("alpha", self.alpha, _ALPHAS.tolist()))
@@ -272,8 +272,8 @@ class SpAMRegressor(Rival):
         if need > memory_bytes(self.memory_budget):
             raise MemoryError(
                 f"splines of {d} inputs at {m} rows need {need:.2g} bytes, more than "
-                f"memory_budget={self.memory_budget!r}; pass a smaller n_basis than {max(sizes)} "
-                "or fewer rows"
+                f"memory_budget={self.memory_budget!r}; pass n_basis below {max(sizes)} or fewer "
+                "rows"
             )
         return [
             Family(
@@ -285,7 +285,7 @@ class SpAMRegressor(Rival):
         ]
 
     def components(self, X: Any) -> NDArray[np.float64]:
-        """Values of every component; with `intercept_` they sum to the prediction.
+        """Values of every component; they and `intercept_` sum to the prediction.
 
         Parameters
         ----------

@@ -1,12 +1,12 @@
-"""Smoothing-spline ANOVA on the unit cube: kernels of main effects and pairs, and their splines.
+"""Smoothing-spline ANOVA on the unit cube: kernels of main effects and pairs, and splines.
 
 The kernel of one input is that of the second-order Sobolev space on [0, 1] without the constants,
 
     k(s, t) = k₁(s)k₁(t) + k₂(s)k₂(t) - k₄(|s - t|),
 
-with k_r the Bernoulli polynomials divided by r!. No kernel of a component is stored: rows of them
-are made when they are needed, so memory does not grow with the number of components. Inputs come
-transposed, (inputs, rows).
+with k_r the Bernoulli polynomials divided by r!. No kernel of a component is stored: its rows are
+computed as needed, so memory does not grow with the number of components. Inputs come transposed,
+(inputs, rows).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 
 from harfe._core.threads import blocks, run_blocks
 
-# Weights λ₀ that are compared where all θ are 1, times the mean of the kernel's diagonal.
+# Candidates for λ₀ with all θ = 1, in units of the mean of the kernel's diagonal.
 _SMOOTHINGS = np.geomspace(10.0, 1e-10, 34)
 
-# Columns that a loop handles at a time, so that its buffers stay in the caches.
+# Columns a loop handles at a time, so that its buffers stay in cache.
 _COLUMNS = 64
 
-# Rows that a thread handles at a time.
+# Rows a thread handles at a time.
 _ROWS = 16
 
 
@@ -57,7 +57,7 @@ class Components:
         return cls(thetas[:d], pairs, thetas[d:])
 
     def kept(self) -> Components:
-        """Without the pairs of weight 0."""
+        """The same without pairs of weight 0."""
         kept = self.weights > 0
         return Components(self.mains, self.pairs[kept], self.weights[kept])
 
@@ -74,7 +74,7 @@ def _second(t):  # type: ignore[no-untyped-def]
 
 @njit(fastmath=True, cache=True)
 def _factors(s, t, n, out):  # type: ignore[no-untyped-def]
-    """Out = k(s, t) for one s and n numbers t."""
+    """Set out = k(s, t) for one s and n numbers t."""
     a = _first(s)
     b = _second(s)
     for i in range(n):
@@ -145,7 +145,7 @@ def _equal_rows(XT, ZT, paired, out):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _factor_rows(XT, i, ZT, out):  # type: ignore[no-untyped-def]
-    """out[j, k] = k(x_ij, z_kj), all inputs of row i."""
+    """out[j, k] = k(x_ij, z_kj) for all inputs j of row i."""
     for j in range(XT.shape[0]):
         _factors(XT[j, i], ZT[j], ZT.shape[1], out[j])
 
@@ -153,7 +153,7 @@ def _factor_rows(XT, i, ZT, out):  # type: ignore[no-untyped-def]
 def weighted_kernel(
     XT: NDArray[np.float64], ZT: NDArray[np.float64], components: Components
 ) -> NDArray[np.float64]:
-    """K_θ between the rows of X and those of Z, on all threads."""
+    """K_θ between the rows of X and those of Z, using all threads."""
     kept = components.kept()
     used = kept.mains > 0
     used[kept.pairs.ravel()] = True
@@ -168,7 +168,7 @@ def weighted_kernel(
 
 
 def equal_kernel(ZT: NDArray[np.float64], paired: NDArray[np.intp]) -> NDArray[np.float64]:
-    """K_θ of some rows where θ = 1 for every main effect and all pairs of the inputs `paired`."""
+    """K_θ of some rows, with θ = 1 for every main effect and all pairs of the inputs `paired`."""
     chosen = np.zeros(len(ZT), dtype=bool)
     chosen[paired] = True
     out = np.empty((ZT.shape[1], ZT.shape[1]))
@@ -183,10 +183,10 @@ def equal_kernel(ZT: NDArray[np.float64], paired: NDArray[np.intp]) -> NDArray[n
 def component_values(
     ZT: NDArray[np.float64], paired: NDArray[np.intp], c: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The K_a c of all components at the rows, (rows, components): mains first, then pairs.
+    """K_a c of all components at the rows, (rows, components): main effects, then pairs.
 
-    For one row the products of all pairs are entries of a matrix, A diag(c) Aᵀ with A the kernels
-    of the single inputs.
+    For one row, the values of all pairs are the entries of A diag(c) Aᵀ, with A the kernels of the
+    single inputs.
     """
     d, m = ZT.shape
     upper = np.triu_indices(len(paired), 1)
@@ -217,11 +217,11 @@ class Spline:
 def equal_spline(
     K: NDArray[np.float64], y: NDArray[np.float64], smoothings: Sequence[float] | None
 ) -> Spline:
-    """The smoothing spline (K + mλ₀)c = y - b, 1ᵀc = 0, with the λ₀ of the smallest GCV.
+    """The smoothing spline (K + mλ₀)c = y - b, 1ᵀc = 0, with the λ₀ that minimises GCV.
 
-    Without candidates they are multiples of the mean of the kernel's diagonal, from 10 to 1e-10.
-    With the rows centred, HKH = U diag(e) Uᵀ on the vectors orthogonal to 1, all λ₀ come from one
-    decomposition: c = U(Uᵀy/(e + a)), and GCV = m‖c‖²/(Σ 1/(e + a))², a = mλ₀.
+    The default candidates are multiples of the mean of the kernel's diagonal, from 10 to 1e-10.
+    With the kernel centred, HKH = U diag(e) Uᵀ on the vectors orthogonal to 1, one decomposition
+    serves all λ₀: c = U(Uᵀy/(e + a)), and GCV = m‖c‖²/(Σ 1/(e + a))², a = mλ₀.
     """
     m = len(y)
     if smoothings is None:
@@ -244,7 +244,7 @@ def equal_spline(
 def weighted_spline(K: NDArray[np.float64], y: NDArray[np.float64], smoothing: float) -> Spline:
     """The smoothing spline (K + mλ₀)c = y - b, 1ᵀc = 0, with a given λ₀. Overwrites K."""
     m = len(y)
-    # Below this the factor of a positive semi-definite matrix may not exist for rounding.
+    # With a smaller shift, rounding can make the Cholesky factorisation fail.
     shift = max(m * smoothing, 1e-13 * float(np.trace(K)))
     K.flat[:: m + 1] += shift
     factor = sla.cho_factor(K, lower=True, overwrite_a=True, check_finite=False)

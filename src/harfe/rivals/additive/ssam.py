@@ -1,4 +1,4 @@
-"""SSAM: sparse shrunk additive models, a group lasso on kernel expansions of few inputs each."""
+"""SSAM: sparse shrunk additive models, a group lasso on kernel expansions of a few inputs each."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ from harfe.rivals.solvers.group_lasso import group_lasso_path
 # Shares of λ_max.
 _ALPHAS = np.geomspace(1.0, 1e-4, 25)
 _ORDERS = (1, 2)
-# Of the standardised inputs, the smoothest first.
+# In standard deviations of the inputs, the smoothest first.
 _BANDWIDTHS = (2.0, 1.0, 0.5)
 
-# Order 1 chooses inputs for pairs along these.
+# Shares of λ_max along which order 1 screens inputs for pairs.
 _SCREENING = np.geomspace(1.0, 1e-2, 13)
 
-# Index sets times rows squared up to which kernels are taken; beyond, features are as good and
-# faster. Not a question of free memory, or the result would be.
+# Kernels are used while index sets times rows² is at most this; beyond, features are as good and
+# faster. It does not depend on free memory, so that the result does not either.
 _MOST_KERNEL_NUMBERS = 1.5e8
 
-# Columns that are left of a kernel of two inputs, about: measured for bandwidth 0.5.
+# Approximate number of columns of a reduced kernel of two inputs, measured for bandwidth 0.5.
 _KERNEL_RANK = 150
 
-# Duality gaps of fits that are compared, and of the one that is kept, as shares of the objective.
+# Duality gaps as shares of the objective: of fits that are compared, and of the final fit.
 _TOL, _FINAL_TOL = 1e-3, 1e-6
 _SWEEPS, _FINAL_SWEEPS = 100, 5000
 
-# Rows that are predicted at a time.
+# Rows predicted at a time.
 _ROWS = 512
 
 
@@ -61,7 +61,7 @@ class Design:
     scaling : Scaling
     expansion : SetExpansion
     sets : sequence of IndexSet
-        Places among the inputs that vary.
+        Positions among the inputs that vary.
     blocks : sequence of SetBlock
     pairs : {"all", "screened", "none"}
     """
@@ -88,7 +88,7 @@ class Design:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is fitted, but for the penalty's weight."""
+    """All settings of a fit except the penalty's weight."""
 
     order: int
     bandwidth: float
@@ -99,7 +99,7 @@ class Plan:
     seed: int
 
     def design(self, X: NDArray[np.float64], y: NDArray[np.float64]) -> Design:
-        """Index sets and their expansions; y is only used where pairs must be screened."""
+        """Index sets and their expansions; y is used only to screen pairs."""
         scaling = Scaling.standard(X)
         Z = scaling.apply(X)
         expansion = SetExpansion(
@@ -133,7 +133,7 @@ class Plan:
 
 
 def strongest_pairs(norms: NDArray[np.float64], most: int) -> list[IndexSet]:
-    """Pairs of inputs with a component, those with the largest product of norms first."""
+    """Pairs of inputs with non-zero components, the largest product of norms first."""
     pairs: list[IndexSet] = list(combinations(np.flatnonzero(norms).tolist(), 2))
     return sorted(pairs, key=lambda pair: -norms[pair[0]] * norms[pair[1]])[:most]
 
@@ -147,14 +147,14 @@ def component_norms(design: Design, beta: NDArray[np.float64]) -> NDArray[np.flo
 
 @dataclass(frozen=True)
 class SparseExpansion:
-    """f(x) = b + Σ_j Σ_i α_i^(j) e_i^(j)(x), over the index sets j that are kept.
+    """f(x) = b + Σ_j Σ_i α_i^(j) e_i^(j)(x), over the kept index sets j.
 
     Attributes
     ----------
     scaling : Scaling
     expansion : SetExpansion
     sets : list of IndexSet
-        Places among the inputs that vary, the largest component first.
+        Positions among the inputs that vary, the largest component first.
     coefficients : list of arrays
         α^(j).
     norms : array
@@ -200,7 +200,7 @@ class SparseExpansion:
 
 @dataclass(frozen=True)
 class _SetFits:
-    """Fits of one plan; index sets are screened anew in every fold."""
+    """Fits of one plan; index sets are screened separately in every fold."""
 
     plan: Plan
     X: NDArray[np.float64]
@@ -208,7 +208,7 @@ class _SetFits:
     shares: NDArray[np.float64]
 
     def held_out(self, train: NDArray[np.intp], out: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Predictions of rows `out` by fits of rows `train`, (settings, rows out)."""
+        """Predictions at rows `out` from fits on rows `train`, (settings, rows out)."""
         y = self.y[train]
         mean = y.mean()
         design = self.plan.design(self.X[train], y)
@@ -221,9 +221,9 @@ class _SetFits:
         return predicted
 
     def fit(self, which: int) -> SparseExpansion:
-        """The fit of all rows with one of the settings."""
+        """The fit on all rows with one of the settings."""
         share, mean = self.shares[which], float(self.y.mean())
-        # Larger penalties come first: each solution is the start of the next.
+        # Larger penalties come first: each solution starts the next.
         shares = np.append(_ALPHAS[share < _ALPHAS], share)
         design = self.plan.design(self.X, self.y)
         path = self.plan.path(
@@ -238,58 +238,58 @@ class SSAMRegressor(Rival):
     Minimises (1/m) Σ_k (y_k - f(x_k))² + λ Σ_j ‖α^(j)‖ over functions of the data-dependent space
     f(x) = b + Σ_j Σ_i α_i^(j) K^(j)(x_i^(j), x^(j)), where j runs over the sets of at most `order`
     inputs and x^(j) are the inputs of j: SSAM of the paper's Table 4. The penalty is on the
-    coefficients, not on a norm of functions, so that kernels need not be positive; here they are
-    Gaussian. ‖·‖ is the Euclidean norm (whole index sets drop out) or the ℓ1 norm (single
-    coefficients do).
+    coefficients, not on a norm of functions, so kernels need not be positive definite; here they
+    are Gaussian. ‖·‖ is the Euclidean norm (whole index sets drop out) or the ℓ1 norm (single
+    coefficients drop out).
 
-    Of the original its abstract and introduction could be read here, not its equations: the space
-    and the kind of penalty are as others tell them; all weights being 1, both norms on offer, the
-    intercept, the bandwidths and the screening of pairs are choices of this package. Where kernels
-    are too many, random Fourier features of each index set take their place, K ≈ φφᵀ, with the same
-    penalty on the coefficients of φ, which then is one on the size of the function.
+    Only the abstract and introduction of the original were available, not its equations. The space
+    and the kind of penalty follow descriptions by others; weights of 1, the choice of norms, the
+    intercept, the bandwidths and the screening of pairs are choices of this package. If there are
+    too many kernels, random Fourier features of each index set replace them, K ≈ φφᵀ, with the same
+    penalty on the coefficients of φ, which then penalises the size of the function.
 
     Parameters
     ----------
     order, bandwidth, alpha : "auto", a number or a list, default="auto"
-        Most inputs of an index set (1 or 2), width of the Gaussian kernels in standard deviations
-        of the inputs, and λ/λ_max, where λ_max is the smallest λ at which all coefficients are zero
-        (in a fold, that of the fold). Lists and "auto" are candidates, chosen by cross-validation;
-        "auto" is (1, 2), (2, 1, 0.5) and 25 numbers from 1 to 1e-4.
+        Largest number of inputs in an index set (1 or 2), width of the Gaussian kernels in standard
+        deviations of the inputs, and λ/λ_max, where λ_max is the smallest λ at which all
+        coefficients are zero (computed for each fold). Lists and "auto" are candidates, chosen by
+        cross-validation; "auto" is (1, 2), (2, 1, 0.5) and 25 numbers from 1 to 1e-4.
     penalty : {"group", "l1"}, default="group"
         Norm of the coefficients of an index set.
     expansion : {"auto", "kernels", "features"}, default="auto"
-        "auto" takes kernels while (index sets) · (rows)² is at most 1.5e8 and they fit into memory.
+        "auto" uses kernels if (index sets) · (rows)² is at most 1.5e8 and they fit in memory.
     n_components : int, default=50
-        Random frequencies of an index set; each makes two features, a cosine and a sine.
+        Random frequencies per index set; each gives two features, a cosine and a sine.
     max_pairs : int, default=250
-        If there are more pairs of inputs, only pairs among the inputs that order 1 selects (at
-        λ = λ_max/100, on the same rows) are taken, as many as this, those with the largest product
-        of norms first: a pair of inputs without effects of their own is missed then.
+        If there are more pairs of inputs than this, only pairs of inputs that order 1 selects (at
+        λ = λ_max/100, on the same rows) are used, at most this many, those with the largest product
+        of norms first. A pair of inputs without main effects is then missed.
     memory_budget : "auto" or float, default="auto"
-        Bytes that the fit may take; "auto" is half of what is free.
+        Bytes a fit may use; "auto" is half of the free memory.
     cv : int, splitter or iterable, default=5
-        Folds of the choice.
+        Cross-validation folds that choose the settings.
     verbose : bool, default=False
-        Show on standard error what has been tried, the best so far and the time left.
+        Print progress to standard error: candidates tried, best so far, time left.
     random_state : int, RandomState instance or None, default=None
-        Of random features and folds.
+        Seed of random features and folds.
 
     Attributes
     ----------
     order_, bandwidth_, alpha_
-        The settings that were chosen; also as `best_params_`.
+        The chosen settings; also in `best_params_`.
     components_ : list of tuples of int
-        Index sets that are kept, the largest component first.
+        Kept index sets, the largest component first.
     component_norms_ : array
         Root-mean-square of these components on the training rows, in units of y.
     pairs_ : {"all", "screened", "none"}
-        Which pairs of inputs were offered to the fit.
+        Which pairs of inputs were candidates.
     expansion_kind_ : {"kernels", "features", "none"}
-        What the components are expansions in; "none" where nothing could be learned.
+        What the components are expanded in; "none" if nothing could be learned.
     cv_results_ : dict or None
-        What was tried, as in scikit-learn; None if there was no choice.
+        Results of all candidates, as in scikit-learn; None if nothing was compared.
     n_terms_ : int
-        Coefficients that are not zero.
+        Number of non-zero coefficients.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X has column names.
@@ -345,7 +345,7 @@ class SSAMRegressor(Rival):
         if max(orders) > 2:
             raise ValueError(
                 f"order={self.order!r} is above 2, but index sets of more than two inputs are not "
-                "offered here; pass order=2"
+                "supported; pass order=2"
             )
         bandwidths = numbers("bandwidth", self.bandwidth, _BANDWIDTHS)
         shares = np.array(numbers("alpha", self.alpha, _ALPHAS.tolist()))
@@ -371,11 +371,11 @@ class SSAMRegressor(Rival):
         return families
 
     def _kind(self, m: int, d: int, order: int) -> str:
-        """Kernels or features, whichever fits."""
+        """Whether to use kernels or features."""
         n_sets = d + (min(d * (d - 1) // 2, self.max_pairs) if order == 2 else 0)
         budget = memory_bytes(self.memory_budget)
         width = m if self.penalty == "l1" else min(m, _KERNEL_RANK)
-        # The blocks, what leads back from them, the solver's copy; rows held out.
+        # The blocks, their maps back, the solver's copy, and the held-out rows.
         need = {"kernels": 32.0 * n_sets * m * width}
         need["features"] = 64.0 * n_sets * m * self.n_components
         kind = self.expansion
@@ -385,15 +385,15 @@ class SSAMRegressor(Rival):
         if need[kind] > budget:
             raise MemoryError(
                 f"{n_sets} index sets of {kind} at {m} rows need {need[kind]:.2g} bytes, more than "
-                f"memory_budget={self.memory_budget!r}; pass order=1, a smaller max_pairs than "
-                f"{self.max_pairs}, or expansion='features' with a smaller n_components than "
+                f"memory_budget={self.memory_budget!r}; pass order=1, max_pairs below "
+                f"{self.max_pairs}, or expansion='features' with n_components below "
                 f"{self.n_components}"
             )
         return kind
 
     @property
     def components_(self) -> list[IndexSet]:
-        """Index sets that are kept, the largest component first."""
+        """Kept index sets, the largest component first."""
         check_is_fitted(self, "function_")
         if isinstance(self.function_, Constant):
             return []
@@ -410,13 +410,13 @@ class SSAMRegressor(Rival):
 
     @property
     def pairs_(self) -> str:
-        """Which pairs of inputs were offered to the fit."""
+        """Which pairs of inputs were candidates."""
         check_is_fitted(self, "function_")
         return "none" if isinstance(self.function_, Constant) else self.function_.pairs
 
     @property
     def expansion_kind_(self) -> str:
-        """What the components are expansions in."""
+        """What the components are expanded in."""
         check_is_fitted(self, "function_")
         return "none" if isinstance(self.function_, Constant) else self.function_.expansion.kind
 

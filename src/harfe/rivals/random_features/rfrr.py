@@ -21,18 +21,18 @@ from harfe.selection.recipe import Posed, Sampling
 from harfe.solvers.problem import Problem
 from harfe.solvers.ridge import minimum_norm
 
-# The paper's λ range over thirteen decades; zero is left to those who ask for it.
+# The paper's λ span thirteen decades; zero is tried only if requested.
 _ALPHAS = np.geomspace(1e-12, 10.0, 27)
 
 
 def ridge_on_all(problem: Problem, alphas: Sequence[float]) -> list[Sparse]:
-    """Ridge solutions on all features, for every α from one eigendecomposition.
+    """Ridge solutions on all features for every α, from one eigendecomposition.
 
         minimise over c   (1/M) Σ_k w_k |y_k - (A c)_k|² + α‖c‖²
 
-    On the smaller side: of the rows, c = A*v/M with (AA*/M + α)v = y, or of the features. α = 0 is
-    the limit α → 0⁺, c = A⁺y: the interpolation of least norm where N > m, with singular values
-    below 3e-8 of the largest cut.
+    Solved on the smaller side: of the rows, c = A*v/M with (AA*/M + α)v = y, or of the features.
+    α = 0 is the limit α → 0⁺, c = A⁺y: the interpolant of least norm if N > m, with singular values
+    below 3e-8 of the largest cut off.
     """
     S = np.flatnonzero(problem.usable)
     if not len(S):
@@ -73,7 +73,7 @@ class _RidgeFits(FeatureFits):
         return RidgePath.of_features(features, y, self.rival.fit_intercept)
 
     def held_out(self, train: NDArray[np.intp], out: NDArray[np.intp]) -> NDArray[Any]:
-        """Predictions of rows `out` by fits of rows `train`, (settings, rows out)."""
+        """Predictions at rows `out` from fits on rows `train`, (settings, rows out)."""
         if not cuts_in_two(train, out, len(self.y)):
             return super().held_out(train, out)
         values = self._ridge.held_out(out, self._alphas)
@@ -81,7 +81,7 @@ class _RidgeFits(FeatureFits):
         return targets.reshape(values.shape)
 
     def fit(self, which: int) -> ExpansionFunction:
-        """The fit of all rows with one of the settings."""
+        """The fit on all rows with one of the settings."""
         ((S, c),) = ridge_on_all(self._posed.problem, [self.knobs[which]["alpha"]])
         return ExpansionFunction(self._posed.expansion(S, c))
 
@@ -90,37 +90,38 @@ class RFRRRegressor(FeatureRival):
     """Random feature ridge regression: all N features are kept.
 
     Minimises (1/m) Σ_k |y_k - ȳ - (A c)_k|² + α‖c‖² over all c: the paper's equation for RFRR
-    (introduction, R(c) = λ‖c‖²) without the bound on the number of terms. α = 0 is ridgeless
-    regression, the interpolation of least norm where there are more features than rows.
+    (introduction, R(c) = λ‖c‖²) without the bound on the size. α = 0 is ridgeless regression, the
+    interpolant of least norm if there are more features than rows.
 
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Features drawn, N. "auto" is ten times the rows or the inputs, whichever is more, between
-        1000 and 10 000.
+        Number of features drawn, N. "auto" is ten times the number of rows or inputs, whichever is
+        larger, between 1000 and 10 000.
     order, scale, alpha : "auto", a number or a list, default="auto"
-        Variables in a feature, scale of the weights, ridge weight. Lists and "auto" are candidates,
+        Inputs per feature, scale of the weights, ridge weight. Lists and "auto" are candidates,
         chosen by cross-validation; "auto" is (2, 1, 3), (0.5, 1, 2) and 27 numbers from 1e-12 to
-        10. In the folds, α times the number of rows is that of the fit.
+        10. In the folds, α is scaled so that α times the number of rows is the same as in the final
+        fit.
     activation, weights, bias, fit_intercept, input_scale, column_scale, memory_budget
         As in :class:`~harfe.HARFERegressor`.
     cv : int, splitter or iterable, default=5
-        Folds of the choice.
+        Cross-validation folds that choose the settings.
     verbose : bool, default=False
-        Show on standard error what has been tried, the best so far and the time left.
+        Print progress to standard error: candidates tried, best so far, time left.
     random_state : int, RandomState instance or None, default=None
-        Of features and folds.
+        Seed of features and folds.
 
     Attributes
     ----------
     order_, scale_, alpha_
-        The settings that were chosen; also as `best_params_`.
+        The chosen settings; also in `best_params_`.
     cv_results_ : dict or None
-        What was tried, as in scikit-learn; None if there was no choice.
+        Results of all candidates, as in scikit-learn; None if nothing was compared.
     expansion_ : Expansion
-        The fitted function as a value.
+        The fitted expansion.
     n_terms_ : int
-        Coefficients that are not zero.
+        Number of non-zero coefficients.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X has column names.

@@ -1,4 +1,4 @@
-"""SHRIMP: least squares on random features, the smallest quarter dropped, over and over."""
+"""SHRIMP: least squares on random features, repeatedly dropping the smallest quarter."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from harfe.solvers.problem import Problem
 from harfe.solvers.ridge import smallest_safe_shift, solve_shifted
 from harfe.solvers.threshold import largest_rows
 
-# Eigenvalues of a Gram matrix below this share of the largest are rounding.
+# Eigenvalues of a Gram matrix below this share of the largest are rounding errors.
 _EIGENVALUE_CUT = 1e-13
 
-# A shift that is safe beyond the rounding of the bound itself.
+# Factor that keeps a shift safe despite the rounding of the bound itself.
 _JUST_SAFE = 1.01
 
-# By held-out error on training rows of Friedman 1, forestfire, housing and propulsion: noisy ones
-# want a tenth or more, exact ones next to nothing; what lies between won little.
+# Chosen by held-out error on training rows of Friedman 1, forestfire, housing and propulsion: noisy
+# data need 0.1 or more, noise-free data almost nothing; values in between gained little.
 _ALPHAS = (0.1, 1e-10)
 
 
 def ladder(n_features: int, pruning: float) -> list[int]:
-    """Sizes of the pruning path: all features, then a share fewer each time, down to one."""
+    """Sizes of the pruning path: all features, then a share fewer each round, down to one."""
     sizes = [n_features]
     while sizes[-1] > 1:
         sizes.append(sizes[-1] - max(1, int(pruning * sizes[-1])))
@@ -38,14 +38,14 @@ def ladder(n_features: int, pruning: float) -> list[int]:
 def prune(
     problem: Problem, alphas: Sequence[float], sizes: Iterable[int], pruning: float = 0.25
 ) -> list[dict[int, Sparse]]:
-    """Iterative magnitude pruning down to every one of these sizes, for every α.
+    """Iterative magnitude pruning down to each of these sizes, for every α.
 
         c ← argmin (1/M) Σ_k w_k |y_k - (A_S c)_k|² + α‖c‖²,   S ← S without its smallest |c_j|
 
-    α = 0 is the solution of least norm; a positive α is at least what rounding allows. A size
-    between two rungs of the ladder is reached from the rung above and leaves the ladder as it is,
-    so that a fit does not depend on what else is asked for. Where fewer features are usable than a
-    size asks for, all of them stand for it.
+    α = 0 gives the solution of least norm; a positive α is raised to what rounding allows. A size
+    between two rungs of the ladder is reached from the rung above and leaves the ladder unchanged,
+    so a fit does not depend on the other sizes requested. If fewer features are usable than a size
+    requires, all of them are used.
     """
     start = _System.of(problem, np.flatnonzero(problem.usable))
     wanted = set(sizes)
@@ -72,8 +72,8 @@ def _prune_one(
 class _System:
     """The least-squares problem on a support, on its smaller side.
 
-    `matrix` and `right` are A_S A_S*/M with y while features are more than rows, from then on
-    A_S*A_S/M with A_S*y/M.
+    `matrix` and `right` are A_S A_S*/M and y while there are more features than rows, then
+    A_S*A_S/M and A_S*y/M.
     """
 
     problem: Problem
@@ -89,7 +89,7 @@ class _System:
         return cls(problem, S, matrix, right, by_rows)
 
     def keep_largest(self, c: NDArray[Any], size: int) -> _System:
-        """Keep the features of the largest coefficients; itself if these are all."""
+        """Keep the features with the largest coefficients; return self if that is all of them."""
         if size >= len(self.support):
             return self
         places = largest_rows(c, size)
@@ -99,14 +99,14 @@ class _System:
             return _System(self.problem, S, matrix, right, False)
         if len(S) <= max(self.problem.n_rows, len(self.support) // 2):
             return _System.of(self.problem, S)
-        # Few are dropped: their part of the kernel is less work than that of all which stay.
+        # Few are dropped: subtracting their part of the kernel is less work than a new one.
         dropped, _ = self.problem.kernel(np.delete(self.support, places))
         return _System(self.problem, S, self.matrix - dropped, self.right, True)
 
     def solve(self, alpha: float) -> NDArray[Any]:
-        """Ridge solution on the support, shape (s, targets); of least norm where it is singular."""
-        # An α that rounding would drown is raised to where a Cholesky factor can be trusted, ten
-        # times as fast as eigenvalues. Zero means zero.
+        """Ridge solution on the support, shape (s, targets); of least norm if singular."""
+        # An α below rounding error is raised until a Cholesky factor, which is ten times as fast as
+        # eigenvalues, is reliable. Zero stays zero.
         safe = _JUST_SAFE * float(smallest_safe_shift(self.matrix))
         x = solve_shifted(self.matrix, max(alpha, safe) if alpha else 0.0, self.right)
         if x is None:
@@ -121,41 +121,41 @@ class SHRIMPRegressor(FeatureRival):
     """Sparse random features by iterative magnitude pruning.
 
     Minimises (1/m) Σ_k |y_k - ȳ - (A_S c)_k|² + α‖c‖² on all N features, drops the quarter with the
-    smallest |c_j|, fits the others again, and so on; order and size are those with the smallest
-    error on held-out rows. SHRIMP as in the paper's introduction.
+    smallest |c_j|, refits the others, and repeats; order and size minimise the error on held-out
+    rows. SHRIMP as in the paper's introduction.
 
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Features drawn, N. "auto" is ten times the rows or the inputs, whichever is more, between
-        1000 and 10 000.
+        Number of features drawn, N. "auto" is ten times the number of rows or inputs, whichever is
+        larger, between 1000 and 10 000.
     order, scale, alpha : "auto", a number or a list, default="auto"
-        Variables in a feature, scale of the weights, ridge weight. Lists and "auto" are candidates,
+        Inputs per feature, scale of the weights, ridge weight. Lists and "auto" are candidates,
         chosen by cross-validation; "auto" is 1 to 5, (1, 2) and (0.1, 1e-10). α = 0 is the
-        original: the solution of least norm.
+        original method: the solution of least norm.
     n_nonzero_coefs : "auto", an int or a list, default="auto"
-        Features that are kept, s. "auto" are all sizes that pruning passes through.
+        Number of features kept, s. "auto" tries all sizes on the pruning path.
     pruning : float, default=0.25
-        Share of the features that every round drops.
+        Share of the features dropped in every round.
     activation, weights, bias, fit_intercept, input_scale, column_scale, memory_budget
         As in :class:`~harfe.HARFERegressor`.
     cv : int, splitter or iterable, default=5
-        Folds of the choice.
+        Cross-validation folds that choose the settings.
     verbose : bool, default=False
-        Show on standard error what has been tried, the best so far and the time left.
+        Print progress to standard error: candidates tried, best so far, time left.
     random_state : int, RandomState instance or None, default=None
-        Of features and folds.
+        Seed of features and folds.
 
     Attributes
     ----------
     order_, scale_, alpha_, n_nonzero_coefs_
-        The settings that were chosen; also as `best_params_`.
+        The chosen settings; also in `best_params_`.
     cv_results_ : dict or None
-        What was tried, as in scikit-learn; None if there was no choice.
+        Results of all candidates, as in scikit-learn; None if nothing was compared.
     expansion_ : Expansion
-        The fitted function as a value.
+        The fitted expansion.
     n_terms_ : int
-        Coefficients that are not zero.
+        Number of non-zero coefficients.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X has column names.
@@ -219,7 +219,7 @@ class SHRIMPRegressor(FeatureRival):
         if not is_number(self.pruning) or not 0 < self.pruning < 1:
             raise ValueError(
                 f"pruning={self.pruning!r} must be a number between 0 and 1, the share of features "
-                "that every round drops, e.g. pruning=0.25"
+                "dropped in every round, e.g. pruning=0.25"
             )
         rungs = ladder(N, self.pruning)[::-1]
         sizes = counts("n_nonzero_coefs", self.n_nonzero_coefs, rungs, most=N, of="features")

@@ -1,4 +1,4 @@
-"""SRFE: the sparse random feature expansion, found by l1 instead of hard thresholds."""
+"""SRFE: the sparse random feature expansion, by an l1 penalty instead of hard thresholding."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from harfe.solvers.ridge import RestrictedRidge
 
 FORMS = ("denoising", "lasso")
 
-# From nothing at all down, the simplest first.
+# The simplest first, starting from c = 0.
 _LEVELS = np.geomspace(1.0, 1e-3, 37)
 _ALPHAS = np.geomspace(1.0, 1e-5, 31)[1:]
 
-# Ridge weight of the refit: least squares, but for directions that the rows do not determine.
+# Ridge weight of the refit: least squares except in directions that the rows do not determine.
 _REFIT = 1e-10
 
 
@@ -47,7 +47,7 @@ def path_of(
     levels: Sequence[float],
     go_on: Callable[[L1Fit], bool] | None = None,
 ) -> Iterator[L1Fit]:
-    """Fits for several levels, in units of the target's root-mean-square: descending is fastest."""
+    """Fits for several levels, in units of the target's root-mean-square; fastest if descending."""
     spread = float(np.sqrt(problem.power[0]))
     path = denoising_path if form == "denoising" else l1_path
     return path(problem, (level * spread for level in levels), go_on=go_on)
@@ -55,7 +55,7 @@ def path_of(
 
 @dataclass(frozen=True)
 class L1Function(ExpansionFunction):
-    """An expansion that an l1 problem led to, with its λ and residual."""
+    """The expansion from an l1 problem, with its λ and residual."""
 
     penalty: float
     residual: float
@@ -63,12 +63,12 @@ class L1Function(ExpansionFunction):
 
 
 class _L1Fits(FeatureFits):
-    """Fits on one pool; a fold leaves the path where its held-out rows gain nothing."""
+    """Fits on one pool; a fold ends its path when its held-out error stops improving."""
 
     rival: SRFERegressor
 
     def held_out(self, train: NDArray[np.intp], out: NDArray[np.intp]) -> NDArray[Any]:
-        """Predictions of rows `out` by fits of rows `train`, (settings, rows out)."""
+        """Predictions at rows `out` from fits on rows `train`, (settings, rows out)."""
         posed = self._pose(self.X[train], self.y[train])
 
         def predict(fit: L1Fit) -> NDArray[Any]:
@@ -85,7 +85,7 @@ class _L1Fits(FeatureFits):
         return filled(map(predict, fits), len(self.knobs))
 
     def fit(self, which: int) -> L1Function:
-        """The fit of all rows with one of the settings."""
+        """The fit on all rows with one of the settings."""
         posed = self._pose(self.X, self.y)
         problem, unit = posed.problem, float(posed.problem.targets.unit[0])
         (fit,) = path_of(
@@ -97,60 +97,62 @@ class _L1Fits(FeatureFits):
 
 
 class SRFERegressor(FeatureRival):
-    """Sparse random feature expansion: the smallest ‖c‖₁ that fits to a noise level.
+    """Sparse random feature expansion: the smallest ‖c‖₁ that fits the data to a noise level.
 
     Minimises ‖c‖₁ over all c with ‖A c - (y - ȳ)‖₂ <= η√m, basis pursuit denoising, as in the
     paper's Tables 1, 2 and 4 and Figure 3; or, with form="lasso",
-    (1/2m) Σ_k |y_k - ȳ - (A c)_k|² + λ‖c‖₁, whose solutions are the same ones, named by λ instead
-    of η. Both are solved exactly: a homotopy on a working set, judged by the optimality conditions
+    (1/2m) Σ_k |y_k - ȳ - (A c)_k|² + λ‖c‖₁, which has the same solutions, indexed by λ instead
+    of η. Both are solved exactly: a homotopy on a working set, checked by the optimality conditions
     over all N features.
 
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Features drawn, N. "auto" is ten times the rows or the inputs, whichever is more, between
-        1000 and 10 000.
+        Number of features drawn, N. "auto" is ten times the number of rows or inputs, whichever is
+        larger, between 1000 and 10 000.
     order, scale : "auto", a number or a list, default="auto"
-        Variables in a feature, and scale of the weights. Lists and "auto" are candidates, chosen by
+        Inputs per feature, and scale of the weights. Lists and "auto" are candidates, chosen by
         cross-validation; "auto" is (2, 1, 3) and (0.5, 1, 2).
     form : {"denoising", "lasso"}, default="denoising"
-        Whether `noise_level` or `alpha` says how sparse the fit is; the other one is not used.
+        Whether `noise_level` or `alpha` controls the sparsity; the other is not used.
     noise_level : "auto", a number or a list, default="auto"
-        η as a share of the root-mean-square of y about its mean (about zero without an intercept),
-        of the rows that are fitted: 0.1 leaves a residual of a tenth. "auto" is 37 numbers from
-        1 to 0.001. If no c fits so closely, the closest is taken.
+        η as a share of the root-mean-square of y about its mean (about zero without an intercept)
+        on the fitted rows: 0.1 leaves a residual of a tenth. "auto" is 37 numbers from 1 to 0.001.
+        If no c fits that closely, the closest is used.
     alpha : "auto", a number or a list, default="auto"
-        λ in the same units. At 1 and above nothing is left. "auto" is 30 numbers from 0.68 to 1e-5.
-        Below a millionth of the λ at which nothing is left, doubles cannot tell: that one is taken.
+        λ in the same units. At 1 and above, c = 0. "auto" is 30 numbers from 0.68 to 1e-5. Values
+        below a millionth of the smallest λ with c = 0 are raised to that limit: doubles cannot
+        resolve them.
     n_nonzero_coefs : int, default=None
-        Keep only so many of the largest coefficients, and refit them by least squares. None keeps
-        all that are not zero, as they are.
+        Keep only this many of the largest coefficients and refit them by least squares. None keeps
+        all non-zero coefficients unchanged.
     activation, weights, bias, fit_intercept, input_scale, column_scale, memory_budget
         As in :class:`~harfe.HARFERegressor`.
     cv : int, splitter or iterable, default=5
-        Folds of the choice. A fold tries candidates from the largest down, and stops at a fifth of
-        the λ that is best for its held-out rows; `cv_results_` repeats its last error there.
+        Cross-validation folds that choose the settings. A fold tries candidates from the largest
+        down and stops at a fifth of the λ that is best for its held-out rows; `cv_results_` repeats
+        its last error from there.
     verbose : bool, default=False
-        Show on standard error what has been tried, the best so far and the time left.
+        Print progress to standard error: candidates tried, best so far, time left.
     random_state : int, RandomState instance or None, default=None
-        Of features and folds.
+        Seed of features and folds.
 
     Attributes
     ----------
     order_, scale_, noise_level_ or alpha_
-        The settings that were chosen; also as `best_params_`.
+        The chosen settings; also in `best_params_`.
     penalty_ : float
-        λ of the fit of all rows, in units of y.
+        λ of the fit on all rows, in units of y.
     residual_ : float
-        Root-mean-square of the residuals of all rows, in units of y.
+        Root-mean-square residual over all rows, in units of y.
     reached_ : bool
-        Whether the residual, or λ for the lasso, is as small as was asked for.
+        Whether the residual, or λ for the lasso, is as small as requested.
     cv_results_ : dict or None
-        What was tried, as in scikit-learn; None if there was no choice.
+        Results of all candidates, as in scikit-learn; None if nothing was compared.
     expansion_ : Expansion
-        The fitted function as a value.
+        The fitted expansion.
     n_terms_ : int
-        Coefficients that are not zero.
+        Number of non-zero coefficients.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X has column names.
@@ -218,21 +220,21 @@ class SRFERegressor(FeatureRival):
 
     @property
     def penalty_(self) -> float:
-        """λ of the fit of all rows, in units of y."""
+        """λ of the fit on all rows, in units of y."""
         return self.function_.penalty * self._unit
 
     @property
     def residual_(self) -> float:
-        """Root-mean-square of the residuals of all rows, in units of y."""
+        """Root-mean-square residual over all rows, in units of y."""
         return self.function_.residual * self._unit
 
     @property
     def reached_(self) -> bool:
-        """Whether the residual is as small as was asked for."""
+        """Whether the residual, or λ for the lasso, is as small as requested."""
         return self.function_.reached
 
     def _largest_system(self, m: int, N: int) -> int:
-        # The working set: at most as many in use as rows, as many again that may enter.
+        # The working set: at most as many in use as rows, and as many again may enter.
         return min(2 * m + 200, N)
 
     def _knobs(self, m: int, N: int) -> list[dict[str, Any]]:

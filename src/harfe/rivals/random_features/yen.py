@@ -1,4 +1,4 @@
-"""Yen et al.: l1 on random features that are drawn round by round, with zeros dropped."""
+"""Yen et al.: l1 on random features that are drawn in rounds, with zeros dropped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from harfe.rivals.solvers.l1 import L1Fit, L1Solver, Patience, checked, filled, 
 from harfe.selection.recipe import Framing, Posed, Sampling
 from harfe.solvers.problem import Problem
 
-# Down to where the noise of most data is fitted, the simplest first.
+# The simplest first, down to where the noise of most data is fitted.
 _ALPHAS = np.geomspace(0.3, 1e-4, 15)
 
 
@@ -35,7 +35,7 @@ class Round:
     kept : int array of shape (s,)
         Features in the pool of all rounds, ascending.
     posed : Posed
-        The problem of the working set, in which the kept features have the places of `fit`.
+        The problem on the working set; `fit` indexes its features.
     fit : L1Fit
     """
 
@@ -52,10 +52,10 @@ def rounds_of(
     y: NDArray[Any],
     alpha: float,
 ) -> Iterator[Round]:
-    """Coordinate descent in Hilbert space: a block of new features, l1, drop the zeros, again.
+    """Coordinate descent in Hilbert space: draw features, solve the l1 problem, drop zeros, repeat.
 
-    λ is `alpha` times the root-mean-square of y about its mean. Columns are held for the working
-    set only, the features of a round and those kept before it.
+    λ is `alpha` times the root-mean-square of y about its mean. Columns are stored for the working
+    set only: the features of the round and those kept before it.
     """
     kept: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
     coef: NDArray[Any] | None = None
@@ -74,7 +74,7 @@ def rounds_of(
 
 @dataclass(frozen=True)
 class YenFunction(ExpansionFunction):
-    """An expansion, and what every round came to."""
+    """An expansion, with the objective and size after every round."""
 
     objectives: NDArray[np.float64]
     sizes: NDArray[np.intp]
@@ -83,12 +83,12 @@ class YenFunction(ExpansionFunction):
 
 @dataclass(frozen=True)
 class _YenFits(FeatureFits):
-    """Fits on one pool; a fold leaves the candidates where its held-out rows gain nothing."""
+    """Fits on one pool; a fold stops when its held-out error stops improving."""
 
     per_round: int
 
     def held_out(self, train: NDArray[np.intp], out: NDArray[np.intp]) -> NDArray[Any]:
-        """Predictions of rows `out` by fits of rows `train`, (settings, rows out)."""
+        """Predictions at rows `out` from fits on rows `train`, (settings, rows out)."""
         return filled(self._values(train, out), len(self.knobs))
 
     def _values(self, train: NDArray[np.intp], out: NDArray[np.intp]) -> Iterator[NDArray[Any]]:
@@ -102,7 +102,7 @@ class _YenFits(FeatureFits):
                 return
 
     def fit(self, which: int) -> YenFunction:
-        """The fit of all rows with one of the settings."""
+        """The fit on all rows with one of the settings."""
         objectives, sizes = [], []
         for each in self._rounds(self.X, self.y, self.knobs[which]["alpha"]):
             objectives.append(each.fit.objective / (each.posed.problem.power[0] / 2))
@@ -119,50 +119,50 @@ class YenRegressor(FeatureRival):
     """Sparse random features as coordinate descent in Hilbert space: new features every round.
 
     Minimises λ‖w‖₁ + (1/2m) Σ_k |y_k - ȳ - Σ_j w_j φ_j(x_k)|² over functions with coefficients w
-    on all features of a law. A round draws features, adds them to the working set, solves the l1
-    problem on it from where the last round ended, and drops what is zero. Only the working set is
-    ever held. Cited in the paper's introduction; in none of its tables.
+    on all features of a law. Each round draws features, adds them to the working set, solves the l1
+    problem on it from the last round's solution, and drops zeros. Only the working set is stored.
+    Cited in the paper's introduction, but not in its tables.
 
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Features drawn in a round, R. "auto" is ten times the rows or the inputs, whichever is more,
-        between 1000 and 10 000, divided by `n_rounds`.
+        Number of features drawn per round, R. "auto" is ten times the number of rows or inputs,
+        whichever is larger, between 1000 and 10 000, divided by `n_rounds`.
     n_rounds : int, default=10
-        Rounds.
+        Number of rounds.
     order, scale : "auto", a number or a list, default="auto"
-        Variables in a feature, and scale of the weights. Lists and "auto" are candidates, chosen by
+        Inputs per feature, and scale of the weights. Lists and "auto" are candidates, chosen by
         cross-validation; "auto" is (2, 1, 3) and (0.5, 1, 2).
     alpha : "auto", a number or a list, default="auto"
-        λ in units of the root-mean-square of y about its mean (about zero without an intercept), of
-        the rows that are fitted. At 1 and above nothing is left. "auto" is 15 numbers from 0.3 to
-        1e-4.
+        λ in units of the root-mean-square of y about its mean (about zero without an intercept) on
+        the fitted rows. At 1 and above, w = 0. "auto" is 15 numbers from 0.3 to 1e-4.
     activation, weights, bias, fit_intercept, input_scale, column_scale, memory_budget
         As in :class:`~harfe.HARFERegressor`.
     cv : int, splitter or iterable, default=5
-        Folds of the choice. A fold tries candidates from the largest down, and stops at a fifth of
-        the λ that is best for its held-out rows; `cv_results_` repeats its last error there.
+        Cross-validation folds that choose the settings. A fold tries candidates from the largest
+        down and stops at a fifth of the λ that is best for its held-out rows; `cv_results_` repeats
+        its last error from there.
     verbose : bool, default=False
-        Show on standard error what has been tried, the best so far and the time left.
+        Print progress to standard error: candidates tried, best so far, time left.
     random_state : int, RandomState instance or None, default=None
-        Of features and folds. More rounds extend the features of fewer.
+        Seed of features and folds. With more rounds, the first features stay the same.
 
     Attributes
     ----------
     order_, scale_, alpha_
-        The settings that were chosen; also as `best_params_`.
+        The chosen settings; also in `best_params_`.
     penalty_ : float
         λ in units of y.
     objectives_ : array of shape (n_rounds,)
-        The objective after every round, as a share of its value for w = 0: it never rises.
+        The objective after every round, as a share of its value for w = 0; it never increases.
     sizes_ : int array of shape (n_rounds,)
-        Features kept after every round.
+        Number of features kept after every round.
     cv_results_ : dict or None
-        What was tried, as in scikit-learn; None if there was no choice.
+        Results of all candidates, as in scikit-learn; None if nothing was compared.
     expansion_ : Expansion
-        The fitted function as a value.
+        The fitted expansion.
     n_terms_ : int
-        Coefficients that are not zero.
+        Number of non-zero coefficients.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X has column names.
@@ -232,15 +232,15 @@ class YenRegressor(FeatureRival):
 
     @property
     def sizes_(self) -> NDArray[np.intp]:
-        """Features kept after every round."""
+        """Number of features kept after every round."""
         return self.function_.sizes
 
     def _largest_system(self, m: int, N: int) -> int:
-        # At most as many in use as rows, beside the features of a round.
+        # At most as many in use as rows, plus the features of a round.
         return min(m, N) + self._per_round(N)
 
     def _per_round(self, N: int) -> int:
-        """R; "auto" spreads over the rounds what other methods draw at once."""
+        """R; "auto" spreads the features that other methods draw at once over the rounds."""
         return max(N // self.n_rounds, 1) if self.n_components == "auto" else N
 
     def _knobs(self, m: int, N: int) -> list[dict[str, Any]]:
@@ -252,7 +252,7 @@ class YenRegressor(FeatureRival):
         return super()._sampling(order, scale, self.n_rounds * self._per_round(N), seed)
 
     def _path(self, problem: Problem, knobs: Sequence[dict[str, Any]]) -> list[Sparse]:
-        """What the rounds come to if all features are drawn in one."""
+        """The fits if all features are drawn in one round."""
         spread = float(np.sqrt(problem.power[0]))
         fits = l1_path(problem, (knob["alpha"] * spread for knob in knobs))
         return [(fit.support, fit.coef) for fit in fits]

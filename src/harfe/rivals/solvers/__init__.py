@@ -1,1 +1,1 @@
-"""Minimisers that rivals share."""
+"""Solvers shared by rivals."""

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-# Of one, what rounding may make of a row that decides its own value.
+# Lower limit of 1 - leverage: rounding can make it zero for a row that determines its own value.
 _TINY = 1e-15
 
 
@@ -16,12 +16,12 @@ class CentredRidge:
     Parameters
     ----------
     matrix : array of shape (rows, functions) or (rows, rows)
-        Functions or kernel at all rows.
+        Functions at all rows, or their kernel.
     by_rows : bool
-        Whether it is a kernel.
+        Whether `matrix` is a kernel.
     y : array of shape (rows,)
     train : int array
-        Rows that are fitted.
+        Rows to fit.
     """
 
     def __init__(
@@ -38,8 +38,8 @@ class CentredRidge:
         self._matrix, self._by_rows, self._train = matrix, by_rows, train
         self._y, self._mean = y[train] - y[train].mean(), y[train].mean()
         fitted = matrix[train]
-        # The constant has eigenvalue 0 in a centred kernel. It is lifted, or its rounding would be
-        # seen in leave-one-out errors; as targets are centred, nothing else changes.
+        # The constant has eigenvalue 0 in a centred kernel. It is raised so that its rounding error
+        # does not affect leave-one-out errors; as targets are centred, nothing else changes.
         self._lift = np.trace(fitted) / len(train) if by_rows else 0.0
         if by_rows:
             system, right = fitted + self._lift / len(train), self._y
@@ -49,7 +49,7 @@ class CentredRidge:
         self._values, self._inner = np.maximum(values, 0.0), self._Q.T @ right
 
     def solve(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Coefficients of the functions, or of the rows, a column for each ridge weight."""
+        """Coefficients of the functions, or of the rows, one column per ridge weight."""
         shrunk = self._inner[:, None] / (self._values[:, None] + weights)
         solution: NDArray[np.float64] = self._Q @ shrunk
         return solution
@@ -60,10 +60,10 @@ class CentredRidge:
         return values
 
     def leave_one_out(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Mean squared error of every fitted row by the fit of the others, for each weight."""
+        """Mean squared leave-one-out error over the fitted rows, for each ridge weight."""
         m, inverse = len(self._train), 1 / (self._values[:, None] + weights)
         if self._by_rows:
-            # Residual and what the row itself leaves of it, both divided by the ridge weight.
+            # Residual and 1 - leverage, both divided by the ridge weight.
             residual = self.solve(weights)
             left = self._Q**2 @ inverse - 1 / (m * (self._lift + weights))
         else:

@@ -8,14 +8,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-# It ends when no θ moves its share of the fit by more than this, or after these sweeps.
+# Stop when no θ changes the fit by more than this share of the target, or after this many sweeps.
 _TOLERANCE = 1e-6
 _SWEEPS = 2000
 
 
 @njit(cache=True)
 def _sweep(gram, half, theta, slope):  # type: ignore[no-untyped-def]
-    """Minimise by one θ after the other; returns the largest move of the fit."""
+    """Minimise over one θ at a time; returns the largest change of the fit."""
     largest = 0.0
     for a in range(len(theta)):
         if gram[a, a] > 0.0:
@@ -32,7 +32,7 @@ def _sweep(gram, half, theta, slope):  # type: ignore[no-untyped-def]
 def _descend(gram, moment, half, theta, tolerance, sweeps):  # type: ignore[no-untyped-def]
     """Minimise θᵀQθ - 2(r - λ/2)ᵀθ over θ ≥ 0 from a start, which is overwritten.
 
-    Most sweeps go over the θ that are not zero, with a Gram matrix of their own.
+    Most sweeps run over the non-zero θ only, with their own Gram matrix.
     """
     slope = np.empty_like(theta)
     for _ in range(sweeps):
@@ -58,9 +58,10 @@ def _descend(gram, moment, half, theta, tolerance, sweeps):  # type: ignore[no-u
 def garrote_path(
     G: NDArray[np.float64], z: NDArray[np.float64], shares: Sequence[float]
 ) -> NDArray[np.float64]:
-    """θ ≥ 0 of (1/m)‖z - Gθ‖² + λΣθ, for λ as shares of the λ that leaves none; (shares, θ).
+    """Minimise (1/m)‖z - Gθ‖² + λΣθ over θ ≥ 0, for λ as shares of the least λ with θ = 0.
 
-    The shares should descend: each starts from the one before.
+    Returns θ, (shares, components). The shares should descend: each solution starts from the one
+    before.
     """
     m = len(z)
     gram, moment = G.T @ G / m, G.T @ z / m

@@ -2,15 +2,15 @@
 
     minimise over β   (1/2m)‖y - Σ_j F_j β_j‖² + λ Σ_j w_j ‖β_j‖
 
-for blocks F_j whose columns are orthogonal to each other, (1/m) F_jᵀF_j = diag(d). Any block can be
-rotated so (`rotated`) without changing ‖β_j‖, and where the penalty is on the size of F_jβ_j it can
-be made orthonormal (`orthonormal`). With t = ‖β_j‖ and g_j = F_jᵀ(residual without block j)/m, the
-best block is 0 if ‖g_j‖ ≤ λw_j, and else
+for blocks F_j with orthogonal columns, (1/m) F_jᵀF_j = diag(d). `rotated` gives any block this form
+without changing ‖β_j‖; if the penalty is on the size of F_jβ_j, `orthonormal` makes the block
+orthonormal. With t = ‖β_j‖ and g_j = F_jᵀ(residual without block j)/m, the best block is 0 if
+‖g_j‖ ≤ λw_j, and otherwise
 
     β_j = t g_j / (d t + λw_j),   where   Σ_i g_i²/(d_i t + λw_j)² = 1;
 
 if d = 1, this is the group soft threshold [1 - λw_j/‖g_j‖]_+ g_j, and for blocks of one column the
-lasso's. The duality gap tells how far from the minimum a solution is.
+lasso's. The duality gap bounds the distance of the objective from its minimum.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ import scipy.linalg as sla
 from numba import njit
 from numpy.typing import NDArray
 
-# Sums may be taken in any order, so that they vectorise.
+# Allow sums in any order, so that they vectorise.
 _FLAGS = {"reassoc", "contract", "nsz", "arcp"}
 
-# Sweeps between two looks at the duality gap.
+# Sweeps between two checks of the duality gap.
 _SWEEPS_PER_LOOK = 5
 
-# A path ends where the error of the watched rows, over its least so far, is this, or where it was
-# least at a penalty that many times as large.
+# A path ends when the error on the watched rows exceeds its minimum so far by the first factor, or
+# when that minimum was at a penalty larger by the second.
 _RISE, _TOO_FAR = 1.5, 10.0
 
 # Squared singular values below this share of the largest are left out of a rotated block: down to
-# λ_max/1e4 the penalty leaves nothing of their columns.
+# λ_max/1e4 the penalty sets their coefficients to practically zero.
 _NEGLIGIBLE = 1e-8
 
 
@@ -48,7 +48,7 @@ class GroupLasso:
     penalties : array
         λ.
     gaps : array
-        Duality gaps, of the objective above; infinite beyond the end of a path.
+        Duality gaps of the objective above; infinite beyond the end of a path.
     """
 
     coefficients: NDArray[np.float64]
@@ -67,28 +67,28 @@ def group_lasso_path(
     tol: float = 1e-6,
     max_sweeps: int = 1000,
 ) -> GroupLasso:
-    """Solutions for λ = share · λ_max, from the largest share down, each started at the last.
+    """Minimise the objective above for λ = share · λ_max, each started from the next larger λ.
 
     Parameters
     ----------
     blocks : sequence of arrays of shape (rows, size)
-        With orthogonal columns; a block may be empty.
+        Their columns must be orthogonal; a block may be empty.
     y : array of shape (rows,)
     shares : array
-        In any order; from λ_max on, share 1, all coefficients are zero.
+        In any order; at shares of 1 and above all coefficients are zero.
     weights : array, optional
-        w, 1 unless given.
+        w; 1 by default.
     by_column : bool, default=False
-        Every column is a block of its own: the lasso. Columns need not be orthogonal then.
+        Make every column its own block: the lasso. Columns then need not be orthogonal.
     watched : pair of arrays, optional
-        Columns, (rows, all columns), and target of other rows. The path ends where their error has
-        risen by a half above its least, or was least at ten times the penalty; smaller penalties
-        get the last solution. Fits that follow every row take the most sweeps, and no choice falls
-        on them.
+        Columns, (rows, all columns), and target of other rows. The path ends when their error
+        exceeds its minimum by half, or when the minimum was at more than ten times the penalty;
+        smaller penalties get the last solution. Overfitted solutions take the most sweeps and are
+        never chosen.
     tol : float, default=1e-6
-        Duality gap that ends the work on a penalty, as a share of the objective.
+        Duality gap at which a penalty is solved, as a share of the objective.
     max_sweeps : int, default=1000
-        Most sweeps over the blocks of a penalty.
+        Maximum number of sweeps over the blocks per penalty.
 
     Returns
     -------
@@ -122,7 +122,7 @@ def group_lasso_path(
 def _fewer_rows(
     blocks: Sequence[NDArray[np.float64]], y: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Columns over √m as the rows of a matrix, and y alike; rotated to as few numbers as do."""
+    """Columns and y over √m, as rows; shortened by a rotation if m exceeds their number."""
     m, p = len(y), sum(block.shape[1] for block in blocks)
     rows = np.empty((p + 1, m))
     start = 0
@@ -130,7 +130,7 @@ def _fewer_rows(
         np.divide(block.T, np.sqrt(m), out=rows[start : start + block.shape[1]])
         start += block.shape[1]
     if p + 1 < m:
-        # Inner products of columns and with y are all that matters, and R has them.
+        # Only inner products of columns and y matter, and R preserves them.
         R = sla.qr(rows.T, mode="r", overwrite_a=True, check_finite=False)[0]
         rows = np.ascontiguousarray(R[: p + 1].T)
     return rows[:p], rows[p]
@@ -158,8 +158,8 @@ def _best_block(g, d, threshold, out):  # type: ignore[no-untyped-def]
         out[:] = 0.0
         return
     t = 0.0
-    # Newton's method for 1/√Σ = 1, whose left side is concave and rises: steps never overshoot,
-    # and one is enough if all d are equal.
+    # Newton's method for 1/√Σ = 1, whose left side is concave and increasing: steps never
+    # overshoot, and one is enough if all d are equal.
     for _ in range(100):
         square, slope = 0.0, 0.0
         for i in range(len(g)):
@@ -178,7 +178,7 @@ def _best_block(g, d, threshold, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _sweep(columns, power, starts, w, penalty, working, beta, residual, room):  # type: ignore[no-untyped-def]
-    """Make every working block the best one, given the others."""
+    """Minimise over every working block in turn, given the others."""
     for j in range(len(w)):
         first, last = starts[j], starts[j + 1]
         if not working[j] or first == last:
@@ -225,7 +225,7 @@ def _bound(penalty, residual, y, largest):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _extrapolate(columns, starts, w, penalty, working, last, y, beta, residual):  # type: ignore[no-untyped-def]
-    """Anderson's extrapolation of the last sweeps; taken only if the objective falls."""
+    """Anderson extrapolation of the last sweeps, accepted only if the objective decreases."""
     n = len(last) - 1
     gram = np.empty((n, n))
     for a in range(n):
@@ -285,7 +285,7 @@ def _path(columns, power, starts, w, y, shares, seen, seen_y, tol, max_sweeps): 
         if penalty >= most:
             continue
         for j in range(count):
-            # The strong rule: blocks that may enter; those it misses are found below.
+            # The strong rule selects blocks that may enter; those it misses are added below.
             working[j] = strength[j] >= 2.0 * penalty - before
             for k in range(starts[j], starts[j + 1]):
                 working[j] = working[j] or beta[k] != 0.0
@@ -326,10 +326,10 @@ def _path(columns, power, starts, w, y, shares, seen, seen_y, tol, max_sweeps): 
 
 
 def rotated(block: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """A block with orthogonal columns, and the rotation V: block · V, without columns too small.
+    """Compute block · V with orthogonal columns, and the rotation V, without negligible columns.
 
-    Entries are taken to have been of size 1 before they were centred. Coefficients of the block
-    itself are V β, of the same norm.
+    Entries are assumed to have been of size 1 before centring. Coefficients of the block itself are
+    V β, with the same norm.
     """
     values, V = sla.eigh(block.T @ block, driver="evd", check_finite=False)
     V = V[:, values > max(_NEGLIGIBLE * values[-1], 1e-29 * block.size)]

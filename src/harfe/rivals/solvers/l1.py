@@ -2,9 +2,9 @@
 
     minimise over c   (1/2M) Σ_k w_k |y_k - (A c)_k|² + λ‖c‖₁
 
-for real and complex c, with |c_j| the modulus. A working set grows by the features that violate the
-optimality conditions most; on it the problem is one of the Gram matrix (`_l1_gram.py`). The end is
-judged over all N features, with g = A*W(y - A c)/M:
+for real and complex c, with |c_j| the modulus. The features that violate the optimality conditions
+most enter a working set, on which `l1_gram` solves the problem of the Gram matrix. Convergence is
+checked over all N features, with g = A*W(y - A c)/M:
 
     |g_j| <= λ where c_j = 0,   g_j = λ c_j/|c_j| elsewhere,   both up to a share of λ.
 """
@@ -24,37 +24,37 @@ from harfe._core.threads import one_blas_thread
 from harfe.rivals.solvers.l1_gram import newton_step, solve_gram, violations
 from harfe.solvers.problem import Problem
 
-#: Violation of the optimality conditions that is left, as a share of λ.
+#: Allowed violation of the optimality conditions, as a share of λ.
 TOLERANCE = 1e-6
 
-#: Smallest λ that is tried, as a share of the one at which c = 0: below, rounding rules.
+#: Smallest λ tried, as a share of the one at which c = 0: below it, rounding errors dominate.
 SMALLEST = 1e-6
 
-# Passes over all features for one λ: not met unless rounding rules.
+# Maximum passes over all features for one λ; reached only if rounding errors dominate.
 _ROUNDS = 100
 
-# What rounding leaves of g, as a share of ‖c‖₁.
+# Rounding error of g, as a share of ‖c‖₁.
 _ROUNDING = 16 * np.finfo(float).eps
 
-# Rounds without a smaller objective after which nothing but rounding is left.
+# Stop after this many rounds without a smaller objective: only rounding errors remain.
 _IDLE = 3
 
-# On the way to a λ that is far from the last one, λ falls by this factor, at this tolerance.
+# A λ far below the last one is approached by this factor, at this tolerance.
 _STRIDE, _COARSE = 0.5, 0.05
 
-# The first λ in the search for a residual, as a share of the one at which c = 0.
+# First λ in the search for a residual, as a share of the one at which c = 0.
 _FIRST = 0.8
 
-# Features that enter the working set at least, if so many violate; beyond, as many as are in use.
+# At most this many features enter the working set at a time, or as many as are in use if more.
 _ENTER = 50
 
-# Features whose correlation is 1 up to this are the same one.
+# Features with a correlation within this of 1 count as equal.
 _TWIN = 1e-13
 
-# A path is left at this share of the λ that has been best.
+# A path ends at this share of the best λ so far.
 _PATIENCE = 0.2
 
-# Error of the residual's norm in basis pursuit denoising, as a share; steps to get there.
+# Relative error of the residual norm in basis pursuit denoising, and maximum number of steps.
 _RESIDUAL, _ROOT_STEPS = 1e-7, 60
 
 
@@ -65,7 +65,7 @@ class L1Fit:
     Attributes
     ----------
     support : int array of shape (s,)
-        Features that are not zero, ascending.
+        Features with non-zero coefficients, ascending.
     coef : array of shape (s, 1)
     penalty : float
         λ.
@@ -74,9 +74,9 @@ class L1Fit:
     violation : float
         Largest violation of the optimality conditions over all features, as a share of λ.
     converged : bool
-        Whether this is within the tolerance, or below what rounding leaves of g.
+        Whether `violation` is within the tolerance or the rounding error of g.
     reached : bool
-        Whether λ, or the residual in basis pursuit denoising, is as small as was asked for.
+        Whether λ, or the residual in basis pursuit denoising, is as small as requested.
     """
 
     support: NDArray[np.intp]
@@ -94,9 +94,9 @@ class L1Fit:
 
 
 def _twins(gram: NDArray[Any], first: int) -> NDArray[np.bool_]:
-    """Which features from `first` on are multiples of an earlier one: they can stay zero.
+    """Which features from `first` on are multiples of an earlier one, and so can stay zero.
 
-    Inputs of few values make hundreds of them, and each would be an event without effect.
+    Inputs with few distinct values give hundreds of them, each a homotopy event without effect.
     """
     sizes = np.sqrt(np.diagonal(gram).real)
     likeness = np.abs(gram[first:]) / np.maximum(sizes[first:, None] * sizes, np.finfo(float).tiny)
@@ -107,12 +107,12 @@ def _twins(gram: NDArray[Any], first: int) -> NDArray[np.bool_]:
 
 
 class L1Solver:
-    """Solutions for one λ after the other, each from the one before.
+    """Solves the l1 problem for a sequence of λ, each started from the last solution.
 
     Parameters
     ----------
     problem : Problem
-        With one target.
+        Must have one target.
     tolerance : float
         See `L1Fit.violation`.
     start : pair of arrays, optional
@@ -142,7 +142,7 @@ class L1Solver:
             self._look()
 
     def at(self, penalty: float) -> L1Fit:
-        """The solution for one λ > 0; one that is too small for doubles counts as the smallest."""
+        """The solution for one λ > 0, raised to the smallest that doubles can resolve."""
         reached, penalty = penalty >= self._floor, max(penalty, self._floor)
         while penalty < _STRIDE * self._penalty:
             if not self._settle(_STRIDE * self._penalty, _COARSE).converged:
@@ -152,10 +152,10 @@ class L1Solver:
     def within(self, power: float, go_on: Callable[[L1Fit], bool] | None = None) -> L1Fit:
         """The solution with the smallest ‖c‖₁ whose residual has at most this power.
 
-        On the way down `go_on` is asked whether a smaller λ is wanted; if not, it ends there.
+        On the way down, the search stops if `go_on` returns False for a fit.
 
-        The power of the residual grows with λ, and on a fixed set of signs it is ρ + κλ² with
-        κ = u*H⁻¹u, u = c/|c| and H the curvature: this predicts the λ to try next.
+        The power of the residual grows with λ; for fixed signs it is ρ + κλ² with κ = u*H⁻¹u,
+        u = c/|c| and H the curvature, which predicts the next λ to try.
         """
         low, high, floor = 0.0, self.largest, self._floor
         if power >= self._problem.power[0] * (1 - 2 * _RESIDUAL):
@@ -176,29 +176,29 @@ class L1Solver:
                 penalty = np.sqrt(low * high) if low else max(_STRIDE * high, floor)
             last, fit = fit, self._settle(penalty, self._tolerance)
             if last.converged and not fit.converged and fit.power > power:
-                self._floor = last.penalty  # rounding rules earlier than elsewhere
+                self._floor = last.penalty  # rounding errors dominate earlier than usual
                 return replace(last, reached=False)
         return replace(fit, reached=False)
 
     def _stiffness(self) -> float:
-        """κ: by how much the power of the residual grows with λ², at the present signs."""
+        """κ: the rate at which the power of the residual grows with λ², for the current signs."""
         used = np.flatnonzero(self._c)
         if not len(used):
             return np.inf
         c = self._c[used]
         gram = self._gram[np.ix_(used, used)]
         unit = c / np.abs(c)
-        # The slope is what the Newton step is solved for: here the direction of the penalty.
+        # Makes the right-hand side of the Newton step `unit`, the direction of the penalty.
         step = newton_step(gram, unit + self._penalty * unit, c, self._penalty)
         return max(float(np.vdot(unit, step).real), np.finfo(float).tiny)
 
     def _settle(self, penalty: float, tolerance: float) -> L1Fit:
-        """Solve for this λ from where we are."""
+        """Solve for this λ from the current solution."""
         with one_blas_thread():
             return self._solved(penalty, tolerance)
 
     def _solved(self, penalty: float, tolerance: float) -> L1Fit:
-        # Without a feature that varies, any λ leaves nothing.
+        # If no feature varies, c = 0 for any λ.
         penalty = penalty if self.largest > 0 else 1.0
         self._penalty = penalty
         if penalty >= self.largest:
@@ -210,7 +210,7 @@ class L1Solver:
             violation = float(broken.max(initial=0.0)) / penalty
             objective = self._power / 2 + penalty * float(np.abs(self._c).sum())
             idle = idle + 1 if objective >= before else 0
-            # No digit of g is left below this: its sums have terms of the size of c.
+            # g has no correct digit below this: its sums have summands of the size of c.
             rounding = _ROUNDING * float(np.abs(self._c).sum()) / penalty
             limit = max(tolerance, rounding * np.diagonal(self._gram).real.max(initial=0.0))
             if violation <= limit or idle > _IDLE:
@@ -225,7 +225,7 @@ class L1Solver:
         return L1Fit(support, coef, penalty, self._power, violation, violation <= limit)
 
     def _enter(self, broken: NDArray[np.float64]) -> None:
-        """Let the worst violators into the working set; what is zero leaves a set that is full."""
+        """Add the worst violators to the working set; drop zeros first if the set is too large."""
         used = int(np.count_nonzero(self._c))
         many = max(_ENTER, used)
         if len(self._set) > 2 * used + 4 * _ENTER:
@@ -235,7 +235,7 @@ class L1Solver:
         worst = np.sort(worst[broken[worst] > 0])
         if not len(worst):
             return
-        # The Gram matrix of the old set is known; new features stand at places of their own.
+        # The Gram matrix of the old set is reused; -1 marks the new features.
         before = np.concatenate([self._set, np.full(len(worst), -1)])
         known = np.zeros((len(before), len(before)), self._gram.dtype)
         known[: len(self._set), : len(self._set)] = self._gram
@@ -245,7 +245,7 @@ class L1Solver:
         self._keep(~_twins(self._gram, len(before) - len(worst)))
 
     def _keep(self, kept: NDArray[np.bool_]) -> None:
-        """Make the working set smaller."""
+        """Reduce the working set to the kept features."""
         if not kept.all():
             self._set, self._c, self._moment = self._set[kept], self._c[kept], self._moment[kept]
             self._gram = self._gram[np.ix_(kept, kept)]
@@ -273,9 +273,9 @@ def l1_path(
     tolerance: float = TOLERANCE,
     go_on: Callable[[L1Fit], bool] | None = None,
 ) -> Iterator[L1Fit]:
-    """Solutions for several λ > 0, each from the one before: best in descending order.
+    """Solutions for several λ > 0, each started from the one before; fastest if descending.
 
-    Ends early after a fit that `go_on` says no to.
+    Stops after the first fit for which `go_on` returns False.
     """
     solver = L1Solver(problem, tolerance)
     for penalty in penalties:
@@ -295,8 +295,8 @@ def denoising_path(
 
         minimise over c   ‖c‖₁   such that   (1/M) Σ_k w_k |y_k - (A c)_k|² <= η²
 
-    Below the smallest residual that can be reached, the solution is the limit of a small λ, and its
-    `reached` is False. With `go_on` the path ends there, or with the first λ that it says no to.
+    If no c has a residual that small, the fit is that of the smallest λ, with `reached` False. With
+    `go_on` the path ends there, or at the first λ for which it returns False.
     """
     solver = L1Solver(problem, tolerance)
     for level in noise_levels:
@@ -307,7 +307,7 @@ def denoising_path(
 
 
 def checked(fit: L1Fit) -> L1Fit:
-    """The same fit, after a warning if it is not optimal to the tolerance."""
+    """Return the fit; warn if it has not converged."""
     if not fit.converged:
         warnings.warn(
             f"The l1 solution at penalty {fit.penalty:.3g} violates the optimality conditions by "
@@ -319,10 +319,10 @@ def checked(fit: L1Fit) -> L1Fit:
 
 
 class Patience:
-    """Whether smaller λ are worth a try, by the error on rows that are held out.
+    """Whether smaller λ are worth trying, judged by the error on held-out rows.
 
-    The end of a path costs most, and a residual below the noise costs more than all the path
-    before. It is left at a fifth of the λ that has been best.
+    The end of a path is its most expensive part: a residual below the noise costs more than the
+    whole path before. The path ends at a fifth of the best λ so far.
 
     Parameters
     ----------
@@ -335,7 +335,7 @@ class Patience:
         self._least, self._best = np.inf, np.inf
 
     def __call__(self, penalty: float, predicted: NDArray[Any]) -> bool:
-        """Judge a fit: whether to go on below its λ."""
+        """Whether to continue below the λ of a fit."""
         error = float(np.mean(np.abs(predicted - self._y) ** 2))
         if error < self._least:
             self._least, self._best = error, penalty
@@ -343,6 +343,6 @@ class Patience:
 
 
 def filled(rows: Iterable[NDArray[Any]], total: int) -> NDArray[Any]:
-    """Rows one below the other; those that a path did not come to are like its last."""
+    """Stack the rows; repeat the last for those that a path did not reach."""
     listed = list(rows)
     return np.stack(listed + listed[-1:] * (total - len(listed)))

@@ -1,12 +1,12 @@
 """The l1 problem on a Gram matrix: minimise c*Gc/2 - Re b*c + λ‖c‖₁, real or complex.
 
-Random features are so much alike that their Gram matrix is nearly singular, and coordinate descent
-crawls. Real problems are solved by homotopy: c is optimal for penalties of its own, one for each
-feature, and these are moved to λ in a line; c follows in straight pieces, and a feature enters or
-leaves between two of them. Complex problems have no straight pieces: there Newton steps on what is
-not zero, where the penalty is smooth, alternate with coordinate descent, which finds out what is
-zero; where these crawl, a smoothed modulus leads to the neighbourhood of the solution. The same
-steps clean up after a homotopy if rounding asks for it.
+Random features are so similar that their Gram matrix is nearly singular, and coordinate descent is
+slow. Real problems are solved by homotopy: the start c is optimal for certain penalties, one per
+feature, which are moved to λ along a line; c follows a piecewise linear path, and a feature enters
+or leaves between two pieces. Complex paths are not piecewise linear: there, Newton steps on the
+non-zero coefficients, where the penalty is smooth, alternate with coordinate descent, which finds
+the zeros; if these are slow, a smoothed modulus leads close to the solution. The same steps correct
+a homotopy for rounding errors if necessary.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ import scipy.linalg as sla
 from numba import njit
 from numpy.typing import NDArray
 
-# Steps on one working set, events of a homotopy for each of its features: the latter are not met
-# unless rounding rules.
+# Maximum number of steps on one working set, and of homotopy events per feature; the latter is
+# reached only if rounding errors dominate.
 _STEPS, _EVENTS = 20, 20
 
-# Smoothing of the modulus: steps, slope that is left as a share of λ before μ falls, μ at the end
-# as a share of the largest coefficient.
+# Smoothing of the modulus: maximum number of steps, slope as a share of λ below which μ decreases,
+# and final μ as a share of the largest coefficient.
 _SMOOTH_STEPS, _SMOOTH_SLOPE, _SMOOTH_END = 200, 0.03, 1e-9
 
-# Added to the curvatures during a homotopy, as a share: of two equal features one can leave.
+# Relative shift of the curvatures during a homotopy, so that one of two equal features can leave.
 _SHIFT = 1e-12
 
 # Sweeps of coordinate descent between two Newton steps.
 _SWEEPS = 10
 
-# Sums may be reordered: without that, loops over a row would not vectorise.
+# Allow reordered sums: without that, loops over a row would not vectorise.
 _FLAGS = {"reassoc", "contract", "nsz"}
 
 
@@ -61,7 +61,7 @@ def _sweep(gram, g, c, penalty, tolerance, sweeps):  # type: ignore[no-untyped-d
 
 @njit(cache=True, fastmath=_FLAGS)
 def _append(factor, size, row, corner):  # type: ignore[no-untyped-def]
-    """Grow the Cholesky factor by a row of the matrix; False if that is not positive definite."""
+    """Append a row of the matrix to its Cholesky factor; False if not positive definite."""
     for i in range(size):
         total = row[i]
         for k in range(i):
@@ -77,7 +77,7 @@ def _append(factor, size, row, corner):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, fastmath=_FLAGS)
 def _remove(factor, size, place):  # type: ignore[no-untyped-def]
-    """Shrink the Cholesky factor by one row and column, by rotations."""
+    """Remove one row and column from the Cholesky factor, by rotations."""
     for i in range(place, size - 1):
         for k in range(i + 2):
             factor[i, k] = factor[i + 1, k]
@@ -95,10 +95,10 @@ def _remove(factor, size, place):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, fastmath=_FLAGS)
 def _follow(gram, g, c, factor, penalty, shift, most):  # type: ignore[no-untyped-def]
-    """Homotopy in place, from c with g = b - (G + shift)c; `factor` is that of what is not zero.
+    """Homotopy in place from c, with g = b - (G + shift)c and the factor for the non-zeros of c.
 
-    Feature j has the penalty have[j], with which c is optimal, and it changes at rate[j] until all
-    are `penalty`. Returns whether the end was reached.
+    Feature j has the penalty have[j], for which c is optimal; it changes at rate[j] until all are
+    `penalty`. Returns whether the end was reached.
     """
     n = len(c)
     active = np.empty(n, np.int64)
@@ -130,7 +130,7 @@ def _follow(gram, g, c, factor, penalty, shift, most):  # type: ignore[no-untype
             line = gram[active[i]]
             for j in range(n):
                 dg[j] -= line[j] * step[i]
-        # The first to reach zero, or to reach its penalty.
+        # The first active feature to reach zero, or inactive one to reach its penalty.
         length, which = left, -1
         for j in range(n):
             if place[j] >= 0:
@@ -176,7 +176,7 @@ def _follow(gram, g, c, factor, penalty, shift, most):  # type: ignore[no-untype
 
 
 def violations(g: NDArray[Any], c: NDArray[Any], penalty: float) -> NDArray[np.float64]:
-    """By how much each feature violates the optimality conditions."""
+    """The amount by which each feature violates the optimality conditions."""
     size = np.abs(c)
     unit = np.divide(c, size, out=np.zeros_like(c), where=size > 0)
     broken: NDArray[np.float64] = np.abs(g - penalty * unit)
@@ -186,7 +186,7 @@ def violations(g: NDArray[Any], c: NDArray[Any], penalty: float) -> NDArray[np.f
 def _change(
     gram: NDArray[Any], g: NDArray[Any], c: NDArray[Any], step: NDArray[Any], penalty: float
 ) -> float:
-    """By how much the objective changes with a step."""
+    """Change of the objective with a step."""
     quadratic = np.vdot(step, gram @ step).real / 2 - np.vdot(g, step).real
     grown = np.sum(np.abs(c + step) - np.abs(c))
     return float(quadratic + penalty * grown)
@@ -200,11 +200,11 @@ def _as_real(gram: NDArray[Any]) -> NDArray[np.float64]:
 def newton_step(
     gram: NDArray[Any], g: NDArray[Any], c: NDArray[Any], penalty: float
 ) -> NDArray[Any]:
-    """Newton step on coefficients that are not zero, all curvatures raised by a rounding."""
+    """Newton step on non-zero coefficients, with the curvatures raised by about a rounding."""
     slope = g - penalty * c / np.abs(c)
     if not np.iscomplexobj(c):
         return _solve(gram, slope)
-    # The modulus curves across its direction only.
+    # The modulus is curved only across its direction.
     s, size = len(c), np.abs(c)
     hessian = _as_real(gram)
     across = (1j * c / size).view(np.float64).reshape(-1, 2).T
@@ -219,7 +219,7 @@ def newton_step(
 def _solve(matrix: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
     """Solve with the diagonal raised by the smallest share that makes the matrix definite."""
     (potrf,) = sla.get_lapack_funcs(("potrf",), (matrix,))
-    # To unit diagonal: a modulus near zero curves so much that its share would drown the others.
+    # Scaled to unit diagonal: the huge curvature of a modulus near zero would swamp the others.
     root = np.sqrt(np.diagonal(matrix))
     matrix = matrix / root / root[:, None]
     for share in 1e-15 * len(matrix) * 30.0 ** np.arange(12):
@@ -234,7 +234,7 @@ def _solve(matrix: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.fl
 def _newton(
     gram: NDArray[Any], g: NDArray[Any], c: NDArray[Any], penalty: float
 ) -> NDArray[Any] | None:
-    """A Newton step that lowers the objective, or None; what would change sign becomes zero."""
+    """A Newton step that lowers the objective, or None; sign changes stop at zero if possible."""
     step = newton_step(gram, g, c, penalty)
     for _ in range(20):
         turned = (np.conj(c) * (c + step)).real <= 0
@@ -248,7 +248,7 @@ def _newton(
 def _homotopy(
     gram: NDArray[np.float64], b: NDArray[np.float64], c: NDArray[np.float64], penalty: float
 ) -> None:
-    """Follow c in place to the solution; where rounding gets in the way, to a point before it."""
+    """Move c in place to the solution, or to a point before it if rounding errors interfere."""
     used = np.flatnonzero(c)
     shift = _SHIFT * np.diagonal(gram).max(initial=0.0)
     inner = gram[np.ix_(used, used)]
@@ -263,11 +263,10 @@ def _homotopy(
 
 
 def _smoothed(gram: NDArray[Any], b: NDArray[Any], c: NDArray[Any], penalty: float) -> NDArray[Any]:
-    """Complex c close to the solution: |c_j| becomes r_j = √(|c_j|² + μ²), and μ falls to nothing.
+    """Complex c close to the solution: |c_j| becomes r_j = √(|c_j|² + μ²), and μ tends to 0.
 
-    Newton steps on c and u together, with u = c/r kept as an equation r u = c of its own: this is
-    the primal-dual method that Chan, Golub and Mulet found for total variation. It needs tens of
-    steps however much the features are alike.
+    Newton steps act on c and u jointly, with the equation r u = c: the primal-dual method of Chan,
+    Golub and Mulet for total variation. It needs tens of steps however similar the features are.
     """
     s, places = len(c), np.arange(len(c))
     plain = _as_real(gram)
@@ -292,7 +291,7 @@ def _smoothed(gram: NDArray[Any], b: NDArray[Any], c: NDArray[Any], penalty: flo
         solved = _solve(hessian, np.concatenate([slope.real, slope.imag]))
         step = solved[:s] + 1j * solved[s:]
         turn = (step - u * (np.conj(c) * step).real / r) / r + c / r - u
-        # A modulus of u beyond 1 would cost the matrix its sign.
+        # With |u| above 1, the matrix would no longer be positive definite.
         u = u + turn
         u /= np.maximum(np.abs(u), 1.0)
         length, moved = 1.0, gram @ step
@@ -310,7 +309,7 @@ def _smoothed(gram: NDArray[Any], b: NDArray[Any], c: NDArray[Any], penalty: flo
 def _step(
     gram: NDArray[Any], b: NDArray[Any], c: NDArray[Any], penalty: float, tolerance: float
 ) -> tuple[NDArray[Any], bool]:
-    """Newton steps and coordinate descent from c, and whether they came to the end."""
+    """Newton steps and coordinate descent from c, and whether they converged."""
     c = c.copy()
     for _ in range(_STEPS):
         g = b - gram @ c
@@ -330,7 +329,7 @@ def _step(
 def solve_gram(
     gram: NDArray[Any], b: NDArray[Any], c: NDArray[Any], penalty: float, tolerance: float
 ) -> NDArray[Any]:
-    """Minimise c*Gc/2 - Re b*c + λ‖c‖₁ from c; the objective never rises."""
+    """Minimise c*Gc/2 - Re b*c + λ‖c‖₁ from c; the objective never increases."""
     if not np.iscomplexobj(c):
         c = c.copy()
         _homotopy(gram, b, c, penalty)

@@ -3,12 +3,12 @@
     minimise over b and v   ‖y - b - K v‖² + a vᵀK v
 
 for a kernel K (or K = FFᵀ, with coefficients Fᵀv of the features F). Its solution is v = M̃y with
-M = (K + a)⁻¹, M̃ = M - M11ᵀM/(1ᵀM1), and b = 1ᵀMy/(1ᵀM1). If the rows of a fold are left out and
-the ridge weight a stays, their residuals are
+M = (K + a)⁻¹, M̃ = M - M11ᵀM/(1ᵀM1), and b = 1ᵀMy/(1ᵀM1). If the rows of a fold are held out and
+the ridge weight a is kept, their residuals are
 
     e_F = (M̃_FF)⁻¹ v_F:
 
-the fit without them is the fit of all rows in which y_F is such that v_F = 0. This is the
+the fit without them equals the fit on all rows with y_F changed to make v_F = 0. This is the
 leave-one-out formula for blocks; it is exact.
 """
 
@@ -24,16 +24,16 @@ from harfe._core.threads import one_blas_thread
 
 
 def cuts_in_two(train: NDArray[np.intp], out: NDArray[np.intp], m: int) -> bool:
-    """Whether each of m rows is in one of the two parts: only then is e_F that of the fold.
+    """Whether each of m rows is in exactly one part: only then does the formula for e_F hold.
 
-    Folds may be otherwise, e.g. windows of time that leave later rows out.
+    Other folds exist, e.g. time windows that leave later rows out.
     """
     count = np.bincount(train, minlength=m) + np.bincount(out, minlength=m)
     return bool(np.all(count == 1))
 
 
 class RidgePath:
-    """All ridge fits of some rows.
+    """Ridge fits on some rows for every ridge weight.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class RidgePath:
     def of_kernel(
         cls, K: NDArray[np.float64], y: NDArray[np.float64], intercept: bool = True
     ) -> RidgePath:
-        """From the kernel of the rows, m × m."""
+        """From the m × m kernel of the rows."""
         with one_blas_thread():
             values, U = sla.eigh(K, driver="evd", check_finite=False)
         return cls(U, values, y, intercept)
@@ -73,12 +73,12 @@ class RidgePath:
     def of_features(
         cls, F: NDArray[np.float64], y: NDArray[np.float64], intercept: bool = True
     ) -> RidgePath:
-        """From features of the rows, m × N, on the smaller side."""
+        """From the m × N features of the rows, on the smaller side."""
         with one_blas_thread():
             if F.shape[1] >= len(F):
                 return cls.of_kernel(F @ F.T, y, intercept)
             values, V = sla.eigh(F.T @ F, driver="evd", check_finite=False)
-            # What rounding makes of zero would give directions that are not orthonormal.
+            # Directions of eigenvalues that are zero up to rounding would not be orthonormal.
             kept = values > 1e-13 * values[-1]
             U = (F @ V[:, kept]) / np.sqrt(values[kept])
         return cls(U, values[kept], y, intercept)
@@ -96,7 +96,7 @@ class RidgePath:
         return by_y - b * self._inverse(a, self._U1, self._ones, rows), b
 
     def held_out(self, out: NDArray[np.intp], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Predictions of rows `out` by the fits of all other rows, (ridge weights, rows)."""
+        """Predictions at rows `out` from fits on all other rows, (ridge weights, rows)."""
         predicted = np.empty((len(weights), len(out)))
         U = self._U[out]
         with one_blas_thread():
@@ -113,7 +113,7 @@ class RidgePath:
         return predicted
 
     def _shrinkage(self, a: float) -> NDArray[np.float64]:
-        """M = U diag(this) Uᵀ, plus 1/a where eigenvectors of eigenvalue 0 are left out."""
+        """M = U diag(this) Uᵀ, plus 1/a if eigenvectors of eigenvalue 0 are left out."""
         if self._square:
             return 1 / (self._values + a)
         return -self._values / (self._values + a) / a
@@ -121,11 +121,11 @@ class RidgePath:
     def _inverse(
         self, a: float, turned: NDArray[np.float64], vector: NDArray[np.float64], rows: Any
     ) -> NDArray[np.float64]:
-        """Some rows of M times a vector, which comes turned by Uᵀ as well."""
+        """Some rows of M times a vector, given together with Uᵀ times it."""
         product: NDArray[np.float64] = self._U[rows] @ (self._shrinkage(a) * turned)
         return product if self._square else product + vector[rows] / a
 
     def _total(self, a: float, turned: NDArray[np.float64], vector: NDArray[np.float64]) -> float:
-        """1ᵀM times a vector, which comes turned by Uᵀ as well."""
+        """1ᵀM times a vector, given together with Uᵀ times it."""
         total = float((self._shrinkage(a) * self._U1) @ turned)
         return total if self._square else total + float(vector.sum()) / a
