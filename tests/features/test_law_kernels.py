@@ -530,7 +530,7 @@ def test_rows_must_have_as_many_inputs_as_the_law(name, shape):
 def test_order_weights_are_one_number_an_order(eta, shown):
     message = (
         f"order_weights={shown} must hold one finite number >= 0 for each of the orders (1, 2), "
-        "not all 0; pass None to take them in turn"
+        "not all 0; pass None to use each order equally often"
     )
     with refused(message):
         FeatureLaw(3, (1, 2), order_weights=eta)
