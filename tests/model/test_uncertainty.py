@@ -178,7 +178,9 @@ def test_the_rank_of_the_quantile_counts_the_new_row(n):
 def test_a_level_that_is_too_high_says_how_many_residuals_it_takes(level, needed):
     assert half_width(ranked(np.arange(needed)), level) == needed - 1
     if needed > 1:
-        words = f"interval={level} needs .* of weight {needed} or more, and theirs is {needed - 1};"
+        words = (
+            f"interval={level} needs .* of total weight {needed} or more, but it is {needed - 1};"
+        )
         with pytest.raises(ValueError, match=words):
             half_width(ranked(np.arange(needed - 1)), level)
 
@@ -458,5 +460,5 @@ def test_folds_name_the_rows_that_were_passed_also_if_some_do_not_count(friedman
 def test_weights_that_sum_to_little_are_named_when_a_level_is_too_high(friedman):
     model = HARFERegressor(**SMALL, residual_cv=3)
     model.fit(friedman.X, friedman.y, sample_weight=np.full(100, 0.05))
-    with pytest.raises(ValueError, match=r"of weight 9 or more, and theirs is 5;"):
+    with pytest.raises(ValueError, match=r"of total weight 9 or more, but it is 5;"):
         model.predict(friedman.X, interval=0.9)
