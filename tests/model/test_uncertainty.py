@@ -384,10 +384,10 @@ def test_intervals_of_the_plain_regressor_hold_their_level(level, low, high):
     assert low < np.mean(shares) < high
 
 
-@pytest.mark.parametrize("terms", [80, 100, 150])
-def test_intervals_hold_their_level_with_about_as_many_terms_as_rows(terms):
-    # there the leverages without a fold are of another size than with all rows
-    model = HARFERegressor(200, terms, alpha=1e-4, random_state=0, residual_cv=5)
+@pytest.mark.parametrize("size", [80, 100, 150])
+def test_intervals_hold_their_level_with_about_as_many_features_as_rows(size):
+    # the leverages without a fold then differ much from those with all rows
+    model = HARFERegressor(200, size, alpha=1e-4, random_state=0, residual_cv=5)
     shares = [covered(model, "friedman1", 1.0, seed, 0.9) for seed in range(8)]
     assert 0.83 < np.mean(shares) < 0.99
 
@@ -396,7 +396,7 @@ def test_intervals_hold_their_level_with_about_as_many_terms_as_rows(terms):
 @pytest.mark.skipif(not os.environ.get("HARFE_DATA"), reason="HARFE_DATA is not set")
 @pytest.mark.parametrize("name", ["telemonitor_sex1", "ccpp_rest", "speech", "airfoil"])
 def test_intervals_hold_their_level_on_real_training_rows(name):
-    # 400 new rows at 90 % leave a deviation of 0.015, and the residuals are as many
+    # 400 new rows at 90 % leave a deviation of 0.015, and there are as many residuals
     paper = name not in ("telemonitor_sex1", "ccpp_rest")
     data = load_real(name, split="paper" if paper else 0)
     half = min(len(data.y_train) // 2, 400)
@@ -409,7 +409,7 @@ def test_intervals_hold_their_level_on_real_training_rows(name):
     assert 0.85 <= inside.mean() <= 0.95
 
 
-# --- what must be refused ------------------------------------------------------------------------
+# --- what must be rejected -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("interval", [1.5, 1, 0, -0.1, "x", True, np.nan, [0.9]])
