@@ -65,8 +65,8 @@ class PoolOrigin:
         if _digest(drawn) != self.index_digest or not np.all(near):
             warnings.warn(
                 "The features drawn for this model cannot be reproduced: this version of NumPy or "
-                "harfe draws different ones. Predictions do not depend on them; weights_, bias_ "
-                "and pool shares are correct for the kept features only",
+                "harfe draws others. Predictions do not depend on them; weights_, bias_ and pool "
+                "shares are correct for the kept features only",
                 UserWarning,
                 stacklevel=2,
             )
