@@ -83,5 +83,5 @@ def test_text():
 def test_unequal_lengths_and_unknown_columns_are_refused():
     with pytest.raises(ValueError, match=r"different lengths, {'a': 1, 'b': 2}"):
         Table({"a": [1], "b": [1, 2]})
-    with pytest.raises(KeyError, match="'c' is no column; choose one of term, variables"):
+    with pytest.raises(KeyError, match="'c' is not a column; choose one of term, variables"):
         make()["c"]

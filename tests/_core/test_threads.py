@@ -249,7 +249,7 @@ def pretend(monkeypatch, pages, page_size=4096):
 
 
 def limits(monkeypatch, tmp_path, *pairs):
-    """Pretend to live in control groups with these (limit, used) texts; None is no file."""
+    """Pretend to run in control groups with these (limit, used) texts; None means no file."""
     monkeypatch.setattr(machine, "_MEMINFO", str(tmp_path / "no such file"))
     files = []
     for number, pair in enumerate(pairs):

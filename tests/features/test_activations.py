@@ -59,7 +59,7 @@ def test_text(name):
 def test_sympy(name):
     sympy = pytest.importorskip("sympy", reason="sympy is not installed")
     plain = sympy.lambdify(input_symbols(single(name)), formula(single(name), "sympy"))
-    # A column may have the name of a function in the code that sympy makes.
+    # A column may have the name of a function in the code that sympy generates.
     for column in ("x", *plain.__code__.co_names):
         expansion = single(name, column)
         function = sympy.lambdify(input_symbols(expansion), formula(expansion, "sympy"))

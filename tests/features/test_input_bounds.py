@@ -267,7 +267,7 @@ def test_the_gradient_is_zero_beyond_and_a_finite_difference_within(activation, 
     for j in range(4):
         step = h * np.eye(4)[j]
         difference = (formula(expansion, X + step) - formula(expansion, X - step)) / (2 * h)
-        # a difference across a bound is neither side's
+        # a difference across a bound equals neither side's gradient
         away = (np.abs(X[:, j] - BOUNDS.lower[j]) > h) & (np.abs(X[:, j] - BOUNDS.upper[j]) > h)
         within = (BOUNDS.lower[j] < X[:, j]) & (X[:, j] < BOUNDS.upper[j])
         np.testing.assert_allclose(gradient[:, away, j].T, difference[away], rtol=0, atol=1e-7)

@@ -528,7 +528,7 @@ MESSAGES = [
     ({"order": "all"}, "order='all' is not known; choose one of auto"),
     ({"order": 4}, "order=4 is larger than the number of inputs, 3; pass order=3 or less"),
     ({"order": (1, 9)}, "order=9 is larger than the number of inputs, 3; pass order=3 or less"),
-    ({"order": ()}, "order=() names no order; pass e.g. order=2 or order=(1, 2)"),
+    ({"order": ()}, "order=() is empty; pass e.g. order=2 or order=(1, 2)"),
     *(
         (
             {"scale": scale},
@@ -553,7 +553,7 @@ MESSAGES = [
         (
             {"variable_weights": p},
             f"variable_weights={shown} must hold one finite number >= 0 for each of the 3 inputs; "
-            "pass None to draw all alike",
+            "pass None to draw all equally often",
         )
         for p, shown in [
             ((1, -1, 1), "[1.0, -1.0, 1.0]"),

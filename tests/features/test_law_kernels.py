@@ -236,7 +236,7 @@ def test_no_rows_have_an_empty_kernel():
 def test_inputs_far_apart_share_nothing():
     X = np.array([[0.0, 0.0], [1e200, 1e-3]])
     K = FeatureLaw(2, (1, 2)).kernel(X)
-    # order 1 looks at the second input in half of its features
+    # order 1 uses the second input in half of its features
     np.testing.assert_allclose(K[0, 1], 0.5 * 0.5 * 0.5 * math.exp(-1e-6 / 2), rtol=1e-14)
 
 
@@ -530,7 +530,7 @@ def test_rows_must_have_as_many_inputs_as_the_law(name, shape):
 def test_order_weights_are_one_number_an_order(eta, shown):
     message = (
         f"order_weights={shown} must hold one finite number >= 0 for each of the orders (1, 2), "
-        "not all 0; pass None to take them in turn"
+        "not all 0; pass None to use each order equally often"
     )
     with refused(message):
         FeatureLaw(3, (1, 2), order_weights=eta)

@@ -227,7 +227,7 @@ def test_blocks_of_predicted_rows(monkeypatch):
 
 
 def raw_rows(Z, t, weights):
-    """Rows as they are, equal ones apart."""
+    """Rows as they are, without merging equal ones."""
     data = standard_rows(Z, t)
     return replace(data, Z=Z, t=t, weights=weights)
 
@@ -352,7 +352,7 @@ def fit(name, X, y, weights=None, **own):
 
 
 def kernel_of(found):
-    """The kernel on standardised inputs that a fitted candidate stands for."""
+    """The kernel of a fitted candidate on standardised inputs."""
     law = replace(found.law, tempering=0.0, activation="sin")
     return lambda X, Z: 2 * found.variance * law.kernel(X, Z)
 
@@ -793,7 +793,7 @@ def test_what_is_not_finite_is_refused(where, value):
     [
         (np.ones(29), "expected \\(30,\\)"),
         (-np.ones(30), "negative value -1.0"),
-        (np.eye(30)[0], "above zero for 1 rows"),
+        (np.eye(30)[0], "positive for 1 rows"),
         (np.ones((30, 2)), "expected \\(30,\\)"),
     ],
 )

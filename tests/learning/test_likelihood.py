@@ -57,7 +57,7 @@ def dense_value(likelihood, theta):
     sign, log_det = np.linalg.slogdet(C)
     assert sign == 1
     value = 0.5 * np.trace(likelihood.y.T @ np.linalg.solve(C, likelihood.y)) + 0.5 * T * log_det
-    # a row of weight w stands for w rows, whose scatter has w - 1 dimensions
+    # a row of weight w counts as w equal rows, whose scatter has w - 1 dimensions
     value += 0.5 * T * np.sum(likelihood.weights - 1) * np.log(noise)
     value += prior.strength / 2 * np.sum((np.log(sigma / prior.scale) / prior.spread) ** 2)
     value += prior.sparsity * np.sum(p * every)

@@ -1,4 +1,4 @@
-"""Matching a reference: where it is asked, brute-force selection, planted expansions."""
+"""Matching a reference: the points, brute-force selection, planted expansions."""
 
 from itertools import pairwise
 
@@ -30,7 +30,7 @@ def rows():
 
 @pytest.fixture(scope="module")
 def drawn():
-    """Features and points that have nothing to do with each other."""
+    """Unrelated features and points."""
     rng = np.random.default_rng(1)
     pool = FeatureLaw(3, (1, 2), scale=(1.5,)).draw(40, rng)
     weights = rng.uniform(0.2, 2, 300)
@@ -47,7 +47,7 @@ def dense_columns(pool, points):
     return (raw - mean) / scale, mean, scale
 
 
-# --- where a reference is asked ------------------------------------------------------------------
+# --- the points ----------------------------------------------------------------------------------
 
 
 def test_the_rows_come_first_and_the_reference_is_asked_everywhere(rows):
@@ -207,7 +207,7 @@ def test_constant_features_cannot_be_used(activation):
 
 
 def brute_force_order(A, t, alpha, most):
-    """Always the feature with which the ridge objective is lowest, by solving for every one."""
+    """Always add the feature that gives the lowest ridge objective, by trying every one."""
     P, n = A.shape
     order = []
     for _ in range(most):

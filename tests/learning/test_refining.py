@@ -29,14 +29,14 @@ def make(seed=0, n=30, P=300, d=3, targets=1, activation="sin", noise=0.0):
 
 
 def start_of(pool, support=None):
-    """A start of these features; training looks at neither coefficients nor gap."""
+    """A start from these features; training uses neither coefficients nor gap."""
     s = len(pool)
     support = np.arange(s) if support is None else support
     return Matched(support, pool, np.full((1, s), np.nan), np.full(1, np.nan), np.nan)
 
 
 def dense_objective(pool, points, ridge=None):
-    """The projected objective by definition, its coefficients and what is left."""
+    """The projected objective by definition, its coefficients and residual."""
     share = points.weights / points.weights.sum()
     z = points.Z @ pool.weights().toarray() + pool.phases
     with np.errstate(over="ignore"):  # a sigmoid far out
@@ -216,7 +216,7 @@ def test_sizes_rise_and_supports_are_nested_in_that_of_the_start(path):
 def test_features_keep_their_variables(path):
     pool, _, _, models = path
     for model in models:
-        # what a feature looks at is known by its place in the pool
+        # the inputs of a feature are known by its place in the pool
         np.testing.assert_array_equal(model.features.indices, pool.indices[model.support])
         assert np.all(model.features.values[model.features.indices < 0] == 0)
         assert model.features.activation == pool.activation

@@ -8,7 +8,7 @@ from harfe.learning.stacking import stack_weights
 
 
 def folds(make, n_folds=5, rows=40, seed=0):
-    """What parts say and what is there, fold by fold."""
+    """Predictions of the parts and true values, fold by fold."""
     rng = np.random.default_rng(seed)
     pairs = [make(rng, rows, f) for f in range(n_folds)]
     return [A for A, _ in pairs], [b for _, b in pairs]

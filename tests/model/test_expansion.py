@@ -37,7 +37,7 @@ def some_expansion(
 
 
 def expansion_of(activation, indices, values, phases, coef, *, d, intercept=0.0):
-    """Expansion by lists: one row of indices and values a feature, one of coefficients a target."""
+    """Expansion by lists: indices and values for each feature, coefficients for each target."""
     coef = np.atleast_2d(np.asarray(coef, dtype=float))
     pool = FeaturePool(d, np.array(indices), np.array(values, float), np.array(phases), activation)
     return Expansion(pool, coef, np.full(len(coef), intercept), names(d))

@@ -49,7 +49,7 @@ def rows(expansion, n=40):
 
 
 def eval_text(text, columns, X):
-    """Evaluate as Python does, names in backquotes put in by hand."""
+    """Evaluate as Python does, with names in backquotes replaced by hand."""
     _, _, text = text.partition(" = ")
     names = {f"column_{k}": X[:, k] for k in range(len(columns))}
     for k, name in enumerate(columns):
@@ -69,7 +69,7 @@ CASES = [
     *({"activation": name, "bounds": clipping(5)} for name in ("sin", "relu")),
     {"columns": ODD},
 ]
-# Not for a text, which cannot tell equal names apart.
+# Not for text, in which equal names cannot be told apart.
 EQUAL_NAMES = {"columns": ("a", "a", "a_2", "a 2", "")}
 
 
@@ -96,7 +96,7 @@ def test_sympy_evaluates_to_predict(case):
 @pytest.mark.parametrize("case", [*CASES, EQUAL_NAMES], ids=str)
 def test_latex_can_be_drawn(case):
     text = formula(make(**case), "latex")
-    # What cannot be parsed raises; what is parsed has glyphs that take room.
+    # Text that cannot be parsed raises; parsed text has glyphs and a width.
     drawn = MathTextParser("path").parse(f"${text}$")
     assert drawn.glyphs
     assert drawn.width > 0
@@ -127,7 +127,7 @@ def by_hand(**changes):
 
 
 def test_text_by_hand():
-    """Largest coefficient first, digits, signs, quotes, whole turns taken off."""
+    """Largest coefficient first, digits, signs, quotes, whole turns removed."""
     expected = "y = 0.52 + 2510*sin(0.5*x1 - 1) - 1.3*sin(0.315*age - 1.2*`body_mass index` + 0.5)"
     assert formula(by_hand()) == expected
 
@@ -191,7 +191,7 @@ def test_target_is_not_called_like_an_input():
 
 
 def test_latex_of_every_mark():
-    """Every character of ASCII can stand in a name, and is drawn; two as a sign alike."""
+    """Every ASCII character can occur in a name and is drawn, two of them as similar symbols."""
     parser = MathTextParser("path")
     alike = {"^": "∧", "~": "∼"}
     for code in range(32, 127):

@@ -178,7 +178,9 @@ def test_the_rank_of_the_quantile_counts_the_new_row(n):
 def test_a_level_that_is_too_high_says_how_many_residuals_it_takes(level, needed):
     assert half_width(ranked(np.arange(needed)), level) == needed - 1
     if needed > 1:
-        words = f"interval={level} needs .* of weight {needed} or more, and theirs is {needed - 1};"
+        words = (
+            f"interval={level} needs .* of total weight {needed} or more, but it is {needed - 1};"
+        )
         with pytest.raises(ValueError, match=words):
             half_width(ranked(np.arange(needed - 1)), level)
 
@@ -382,10 +384,10 @@ def test_intervals_of_the_plain_regressor_hold_their_level(level, low, high):
     assert low < np.mean(shares) < high
 
 
-@pytest.mark.parametrize("terms", [80, 100, 150])
-def test_intervals_hold_their_level_with_about_as_many_terms_as_rows(terms):
-    # there the leverages without a fold are of another size than with all rows
-    model = HARFERegressor(200, terms, alpha=1e-4, random_state=0, residual_cv=5)
+@pytest.mark.parametrize("size", [80, 100, 150])
+def test_intervals_hold_their_level_with_about_as_many_features_as_rows(size):
+    # the leverages without a fold then differ much from those with all rows
+    model = HARFERegressor(200, size, alpha=1e-4, random_state=0, residual_cv=5)
     shares = [covered(model, "friedman1", 1.0, seed, 0.9) for seed in range(8)]
     assert 0.83 < np.mean(shares) < 0.99
 
@@ -394,7 +396,7 @@ def test_intervals_hold_their_level_with_about_as_many_terms_as_rows(terms):
 @pytest.mark.skipif(not os.environ.get("HARFE_DATA"), reason="HARFE_DATA is not set")
 @pytest.mark.parametrize("name", ["telemonitor_sex1", "ccpp_rest", "speech", "airfoil"])
 def test_intervals_hold_their_level_on_real_training_rows(name):
-    # 400 new rows at 90 % leave a deviation of 0.015, and the residuals are as many
+    # 400 new rows at 90 % leave a deviation of 0.015, and there are as many residuals
     paper = name not in ("telemonitor_sex1", "ccpp_rest")
     data = load_real(name, split="paper" if paper else 0)
     half = min(len(data.y_train) // 2, 400)
@@ -407,7 +409,7 @@ def test_intervals_hold_their_level_on_real_training_rows(name):
     assert 0.85 <= inside.mean() <= 0.95
 
 
-# --- what must be refused ------------------------------------------------------------------------
+# --- what must be rejected -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("interval", [1.5, 1, 0, -0.1, "x", True, np.nan, [0.9]])
@@ -458,5 +460,5 @@ def test_folds_name_the_rows_that_were_passed_also_if_some_do_not_count(friedman
 def test_weights_that_sum_to_little_are_named_when_a_level_is_too_high(friedman):
     model = HARFERegressor(**SMALL, residual_cv=3)
     model.fit(friedman.X, friedman.y, sample_weight=np.full(100, 0.05))
-    with pytest.raises(ValueError, match=r"of weight 9 or more, and theirs is 5;"):
+    with pytest.raises(ValueError, match=r"of total weight 9 or more, but it is 5;"):
         model.predict(friedman.X, interval=0.9)

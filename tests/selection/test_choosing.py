@@ -44,7 +44,7 @@ def test_straying_counts_against_a_match():
     assert choose(scores).pool == 1
     straying = np.zeros_like(scores)
     straying[1, 1, 0] = 0.2
-    # the score that is told is the plain one
+    # the score reported is the plain one
     assert choose(scores, straying) == Choice(2, 1, 0, pytest.approx(-1.1))
 
 

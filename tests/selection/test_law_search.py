@@ -1,4 +1,4 @@
-"""HARFERegressorCV under a learned law: refits by hand, relations, what must be refused."""
+"""HARFERegressorCV under a learned law: refits by hand, relations, what must be rejected."""
 
 import pickle
 from itertools import count
@@ -49,7 +49,7 @@ def fit_law(template, prior, data, rows, activation="sin"):
 
 
 def stack_from(patch, gain):
-    """Stacks are taken from this gain on, whatever the folds say one by one."""
+    """Accept stacks from this gain on, whatever single folds say."""
     patch.setattr(stacking, "_GAIN", gain)
     patch.setattr(stacking, "_AGREEING_FOLDS", 0.0)
 
@@ -72,7 +72,7 @@ def fitted(xy):
 
 @pytest.fixture(scope="module")
 def single(xy):
-    """Folds that are known, and one candidate only as reference."""
+    """Known folds, and only one candidate as reference."""
     folds = list(KFold(3, shuffle=True, random_state=1).split(xy[0]))
     with pytest.MonkeyPatch.context() as patch:
         stack_from(patch, NEVER)
@@ -87,7 +87,7 @@ def only(monkeypatch):
 
 @pytest.fixture
 def two_laws(monkeypatch):
-    """Candidates that are soon fitted, for what does not depend on which they are."""
+    """Candidates that are quick to fit, for tests in which any candidates will do."""
     some = {name: CANDIDATES[name] for name in ("additive", "fours")}
     monkeypatch.setattr("harfe.estimators.regressor_cv.CANDIDATES", some)
 
@@ -416,7 +416,7 @@ def test_a_search_chooses_among_its_cells():
     straying[1, 0, 0] = 0.01  # now it is not
     found = a_search(scores, straying=straying).choose("best")
     assert (found.pool, found.size, found.alpha, found.score) == pytest.approx((2, 1, 0, -1.1))
-    # a score of the user's own decides alone, to the last digit
+    # a user-defined score alone decides, to the last digit
     own = a_search(scores, scoring=lambda *_: 0.0, straying=straying).choose("best")
     assert own == found
     # other folds choose otherwise
@@ -552,7 +552,7 @@ def test_the_choice_on_data_fits_the_same_model_alone(xy, monkeypatch, only):
 
 
 def test_references_that_are_worse_than_the_mean_leave_the_best_one():
-    # all candidates predict the opposite, so that no weight > 0 is of use
+    # all candidates predict the opposite, so that no weight > 0 helps
     X, y = make(12)
     folds = list(KFold(3).split(X))
     truth = dict(zip(map(bytes, X), y, strict=True))
@@ -640,7 +640,7 @@ def test_constraints_cap_the_variables_of_a_feature(xy, constraint, most):
     assert variables.max() == most
     assert max(model.order_) == most
     assert np.count_nonzero(model.weights_.toarray()[:, model.support_], axis=0).max() <= most
-    # no candidate stands twice; one that is capped to another goes by the simpler name
+    # no candidate occurs twice; one that is capped to another has the simpler name
     names = {1: {"additive", "pairs", "isotropic"}, 2: set(CANDIDATES)}
     assert set(model.learned_law_.errors) == names[most]
     assert model.score(X, y) > 0.7

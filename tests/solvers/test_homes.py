@@ -1,6 +1,6 @@
 """One conformance suite of the problem contract for every home, against plain NumPy.
 
-Another home joins by one row of HOMES.
+Another home is added by one row of HOMES.
 """
 
 import itertools
@@ -75,7 +75,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Truth:
-    """Everything that the contract speaks of, as dense arrays."""
+    """Everything in the contract, as dense arrays."""
 
     case: Case
     pool: FeaturePool
@@ -106,7 +106,7 @@ class Truth:
 
 @lru_cache(maxsize=200)
 def problem_of(make, case):
-    """Nothing that is asked of a problem changes it."""
+    """Problems can be shared between tests, because no method changes them."""
     return truth_of(case).home(make)
 
 
@@ -144,7 +144,7 @@ def truth_of(case):
         deviation > 1e-6 * rms, centred / np.where(deviation > 1e-6 * rms, sigma, np.inf), 0
     )
     Y = y - (w @ y / M if case.fit_intercept else 0)
-    # Several targets count alike; one keeps its units.
+    # Several targets count equally; a single one keeps its units.
     unit = np.sqrt(w @ np.abs(Y) ** 2 / M) if case.targets > 1 else np.ones(1)
     return Truth(case, pool, X, y, w, phi, A, Y / unit, unit)
 
@@ -679,7 +679,7 @@ def wide_problem(rows=10_000, features=1000):
     ("budget", "home"),
     [
         (1e9, StoredProblem),
-        # the features would fit, but not the solves beside them
+        # the features alone would fit, but not together with the solves
         (3000 * 500 * 8, RecomputedProblem),
         (6e6, RecomputedProblem),
     ],
@@ -751,7 +751,7 @@ def test_the_memory_that_a_refusal_names_is_enough():
 
 
 def peak_of(function):
-    """Most memory that NumPy held at once during a call, in bytes."""
+    """Peak memory of NumPy during a call, in bytes."""
     tracemalloc.start()
     try:
         function()
@@ -771,7 +771,7 @@ def test_the_recomputed_home_never_holds_the_features():
         problem.normal(S)
 
     assert peak_of(use) < stored / 8
-    # the measure is sound: the other home does hold them
+    # the measure is sound: the other home does store them
     assert peak_of(lambda: StoredProblem(*parts)) > stored
 
 

@@ -160,7 +160,7 @@ def test_singular_values_below_the_cut_are_noise_and_above_it_count(dtype, shape
     A = with_singular_values(rng, 30, np.array([1.0, 0.5, 0.1, smallest]), dtype)
     A = A if shape == (30, 4) else A.conj().T
     U, sigma, Vh = np.linalg.svd(A, full_matrices=False)
-    # along every left vector alike, so that dropping one shows
+    # equal along all left vectors, so that dropping one shows
     y = U.sum(axis=1, keepdims=True)
     kept = sigma > 3e-8
     assert kept.sum() == 3 + counts
@@ -202,7 +202,7 @@ def test_both_sides_give_the_same_coefficients(dtype, complex_y, size, alpha):
 
 
 def spy(problem, verb):
-    """Replace a verb by itself; return the list that its calls go to."""
+    """Wrap a method; return the list that records its calls."""
     calls, original = [], getattr(problem, verb)
 
     def wrapped(*arguments):

@@ -38,7 +38,7 @@ def test_no_swap_of_cheapest_for_best_is_left(seed, targets, is_complex):
     value = dense_objective(A, y, found, 1e-2)
     assert len(found) == 4
     assert value <= dense_objective(A, y, S, 1e-2) * (1 + 1e-9)
-    # Brute force: out with the feature that is missed least, in with any.
+    # Brute force: drop the feature whose removal costs least, and try every other one.
     without = {j: dense_objective(A, y, np.setdiff1d(found, j), 1e-2) for j in found}
     rest = np.setdiff1d(found, min(without, key=without.get))
     others = np.setdiff1d(np.arange(12), rest)

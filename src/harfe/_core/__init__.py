@@ -1,1 +1,1 @@
-"""What every room needs: arguments, validation, folds, threads, memory, progress, tables."""
+"""Used by every package: arguments, validation, folds, threads, memory, progress, tables."""

@@ -9,13 +9,13 @@ from typing import Any
 
 
 def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
-    """Refuse a word that is not one of those allowed."""
+    """Raise ValueError unless `value` is one of the allowed words."""
     if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name}={value!r} is not known; choose one of {', '.join(allowed)}")
 
 
 def check_count(name: str, value: Any, example: int, alternative: str = "") -> None:
-    """Refuse what is not a whole number of at least 1."""
+    """Raise ValueError unless `value` is a whole number of at least 1."""
     if not is_whole(value) or value < 1:
         raise ValueError(
             f"{name}={value!r} must be {alternative}a whole number of at least 1, "
@@ -24,23 +24,23 @@ def check_count(name: str, value: Any, example: int, alternative: str = "") -> N
 
 
 def is_whole(value: Any) -> bool:
-    """Whether this is an integer, and not a truth value."""
+    """Whether this is an integer but not a bool."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def is_number(value: Any) -> bool:
-    """Whether this is a real number, and not a truth value."""
+    """Whether this is a real number but not a bool."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_alpha(alpha: Any) -> None:
-    """Refuse what is no ridge weight."""
+    """Raise ValueError unless `alpha` is a valid ridge penalty."""
     if not is_number(alpha) or not 0 <= alpha < inf:
         raise ValueError(f"alpha={alpha!r} must be a finite number >= 0, e.g. alpha=1e-3")
 
 
 def check_clip(input_clip: Any) -> None:
-    """Refuse bounds for outliers that are neither None nor positive."""
+    """Raise ValueError unless `input_clip` is None or positive and finite."""
     if input_clip is not None and not (is_number(input_clip) and 0 < input_clip < inf):
         raise ValueError(
             f"input_clip={input_clip!r} must be None or a positive number of spreads, e.g. "

@@ -1,4 +1,4 @@
-"""Files that are whole or not there."""
+"""Writing files atomically."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from uuid import uuid4
 
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Write a file so that the old or the new one is there at any time, never half of one.
+    """Write a file so that at any time the old or the new one exists, never part of one.
 
-    The content goes to a hidden file beside it, which takes its name when the block ends; if the
-    block raises, the hidden file is removed and the old file stays.
+    The content goes to a hidden file in the same folder, which is renamed when the block ends; if
+    the block raises, the hidden file is removed and the old file stays.
 
     Parameters
     ----------
     path : path
-        An older file of that name is replaced; a link stays a link.
+        An existing file is replaced; a link stays a link.
 
     Yields
     ------

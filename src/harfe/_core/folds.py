@@ -1,8 +1,8 @@
-"""Which rows are held out together.
+"""Cross-validation folds: which rows are held out together.
 
-The default folds keep equal rows together: a row that stands twice in the data must not be learned
-in one fold and asked for in the other, and a row of weight 2 is split like the row twice. Nor do
-they depend on the order of the rows.
+The default folds keep equal rows together: a row that occurs twice must not be trained on and held
+out at once, and a row of weight 2 is split like two copies of it. They do not depend on the order
+of the rows.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ def make_folds(
     groups: Any = None,
     repeats: int = 1,
 ) -> list[Fold]:
-    """Rows of every fold as (training rows, held-out rows), numbered among those that count.
+    """Return (training rows, held-out rows) of every fold, numbered among the rows that count.
 
     Parameters
     ----------
     name : str
-        What the user calls `cv`, for messages.
+        The user's name for `cv`, for messages.
     cv : int, splitter or iterable
-        A number of folds, shuffled, `repeats` times; with `groups`, GroupKFold. Or what
-        scikit-learn takes: an object with ``split``, or pairs of rows.
+        A number of folds of shuffled rows, `repeats` times (with `groups`: GroupKFold), or what
+        scikit-learn accepts: an object with ``split``, or pairs of row arrays.
     X, y : arrays
     seed : int
-        Of the shuffle.
+        Seed of the shuffle.
     counted : array of shape (rows,), optional
-        Rows of positive weight. Splitters and pairs of rows speak of all rows; the others are left
-        out afterwards. A number of folds cuts those that count.
+        Rows of positive weight. Splitters and pairs of row arrays refer to all rows, from which
+        the others are then dropped; a number of folds splits only the rows that count.
     groups : array of shape (rows,), optional
     repeats : int, default=1
-        How often a number of folds is cut anew.
+        How often the rows are shuffled anew if `cv` is a number.
     """
     if counted is None:
         counted = np.ones(len(X), dtype=bool)
@@ -60,13 +60,13 @@ def make_folds(
         cv = GroupKFold(int(cv))
     elif isinstance(cv, str) or not (hasattr(cv, "split") or hasattr(cv, "__iter__")):
         raise ValueError(
-            f"{name}={cv!r} must be a number of folds, a splitter of scikit-learn or a list of "
+            f"{name}={cv!r} must be a number of folds, a scikit-learn splitter or a list of "
             f"(training rows, held-out rows), e.g. {name}=5"
         )
     splits = check_cv(cv).split(X, y if y.dtype.kind != "c" else None, groups)
     folds = [_as_rows(name, train, test, counted) for train, test in splits]
     if not folds:
-        raise ValueError(f"{name}={cv!r} makes no folds; pass e.g. {name}=5")
+        raise ValueError(f"{name}={cv!r} yields no folds; pass e.g. {name}=5")
     return folds
 
 
@@ -74,14 +74,14 @@ def _as_rows(name: str, train: Any, test: Any, counted: NDArray[np.bool_]) -> Fo
     train, test = (_numbered(name, rows, counted) for rows in (train, test))
     if len(train) < 2 or not len(test):
         raise ValueError(
-            f"{name} makes a fold with {len(train)} training and {len(test)} held-out rows; "
+            f"{name} yields a fold with {len(train)} training and {len(test)} held-out rows; "
             "at least 2 and 1 are needed"
         )
     return train, test
 
 
 def _numbered(name: str, rows: Any, counted: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Rows as numbers among those that count; masks and negative numbers are understood."""
+    """Row numbers among the rows that count; masks and negative numbers are accepted."""
     rows = np.asarray(rows)
     if not rows.size:
         rows = rows.astype(np.intp)
@@ -89,7 +89,7 @@ def _numbered(name: str, rows: Any, counted: NDArray[np.bool_]) -> NDArray[np.in
         rows = np.arange(len(counted))[rows]
     except IndexError as error:
         raise ValueError(
-            f"{name} names rows that are not there ({error}); X has {len(counted)} rows"
+            f"{name} refers to rows that do not exist ({error}); X has {len(counted)} rows"
         ) from error
     place = np.cumsum(counted) - 1
     numbered: NDArray[np.intp] = place[rows[counted[rows]]]
@@ -106,7 +106,7 @@ def _shuffled(
     group = group.ravel()
     n_groups = int(group.max()) + 1
     if n_groups < 2:
-        raise ValueError("All rows are equal: nothing can be held out and asked for")
+        raise ValueError("All rows are equal, so none can be held out; pass rows that differ")
     n_splits = min(n_splits, n_groups)
     folds = []
     for stream in np.random.default_rng(seed).spawn(repeats):

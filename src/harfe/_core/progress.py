@@ -1,4 +1,4 @@
-"""How a search is going: for scikit-learn's callbacks, and for a person at a terminal."""
+"""Progress of a search, reported to scikit-learn's callbacks and on the terminal."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from harfe._core.sklearn_compat import FitProgress
 
-# Seconds between two messages: a line that is rewritten, or lines of a log.
+# Seconds between messages: on a rewritten terminal line, and between lines of a log.
 _PAUSE_TERMINAL, _PAUSE_LOG = 0.3, 10.0
 _WIDTH, _BAR = 79, 6
 
 
 class SearchProgress:
-    """Tells callbacks and the user how the search is going."""
+    """Reports the progress of a search to callbacks and to the user."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class SearchProgress:
         self._count = ""
 
     def after_task(self, done: int, planned: int) -> bool:
-        """Tell of a finished task; true if a callback asks to stop."""
+        """Report a finished task; return true if a callback asks to stop."""
         now = time.monotonic()
         terminal = sys.stderr.isatty()
         self._count = f"{self._name}: {done} of {planned} folds"
@@ -57,12 +57,12 @@ class SearchProgress:
         return self._progress.end_round(None)
 
     def after_search(self) -> None:
-        """Tell someone at a terminal what the wait is for once every fold is done."""
+        """On a terminal, announce the fit of all rows that follows the last fold."""
         if self._rewrites():
             _rewrite(f"{self._count} {_bar(1.0)} fitting all rows ..., {self._best()}")
 
     def _rewrites(self) -> bool:
-        # Nothing is counted if a search goes on from one that was finished.
+        # A search resumed from a finished one has no tasks to count.
         return self._verbose and sys.stderr.isatty() and bool(self._count)
 
     def _best(self) -> str:
@@ -71,7 +71,7 @@ class SearchProgress:
         return f"best {kind} {value:.4g} ({whose})"
 
     def close(self) -> None:
-        """End the line and the fit."""
+        """End the terminal line and the callbacks' fit."""
         if self._rewrites():
             _rewrite(f"{self._count}, {self._best()}, {time.monotonic() - self._started:.0f} s")
             sys.stderr.write("\n")
@@ -79,7 +79,7 @@ class SearchProgress:
 
 
 def _rewrite(line: str) -> None:
-    # A line that wraps could not be rewritten.
+    # A line that wraps cannot be rewritten.
     width = max(shutil.get_terminal_size((_WIDTH + 1, 24)).columns - 1, 20)
     sys.stderr.write(f"\r{line[:width]:<{width}}")
     sys.stderr.flush()

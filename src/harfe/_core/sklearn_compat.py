@@ -17,7 +17,7 @@ try:  # scikit-learn >= 1.9
 except ImportError:  # pragma: no cover
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands in where scikit-learn has no callbacks."""
+        """Placeholder for scikit-learn versions without callbacks."""
 
     def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
         return method
@@ -43,9 +43,9 @@ def boosted_leaves(boosting: Any) -> int:
 
 
 class FitProgress:
-    """Tells scikit-learn's callbacks of every round of a fit, and whether one asks to stop.
+    """Reports every round of a fit to scikit-learn's callbacks, and whether one asks to stop.
 
-    Does nothing where scikit-learn has no callbacks.
+    Does nothing in scikit-learn versions without callbacks.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class FitProgress:
             return
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         self._task = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
-        # One more than rounds: the task that is open when the last round ends is closed empty.
+        # One more than the rounds: the task opened after the last round is closed empty.
         self._context = estimator._init_callback_context(max_subtasks=max_rounds + 1)
         self._context.call_on_fit_task_begin(**self._task)
         self._open()
@@ -67,7 +67,7 @@ class FitProgress:
         self._round.call_on_fit_task_begin(**self._task)
 
     def end_round(self, attributes: Callable[[], Mapping[str, Any]] | None) -> bool:
-        """Close a round; `attributes` makes the fitted attributes of a model, if there is one."""
+        """Close a round; `attributes` returns the fitted attributes if there is a model."""
         if self._context is None:  # pragma: no cover
             return False
         stop = self._round.call_on_fit_task_end(**self._task, reconstruction_attributes=attributes)

@@ -1,4 +1,4 @@
-"""A small table as a value: named columns of equal length, for people, for JSON and for pandas."""
+"""A small immutable table of named columns, for printing, JSON and pandas."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 class Table:
     """Named columns of equal length.
 
-    ``table["share"]`` is a column as an array, ``table.rows()`` gives dictionaries,
-    ``print(table)`` shows all of it.
+    ``table["share"]`` is a column as an array, ``table.rows()`` yields dictionaries,
+    ``print(table)`` shows the whole table.
 
     Parameters
     ----------
@@ -32,16 +32,16 @@ class Table:
         }
         lengths = {name: len(values) for name, values in plain.items()}
         if len(set(lengths.values())) > 1:
-            raise ValueError(f"columns have different lengths, {lengths}; pass columns alike")
+            raise ValueError(f"columns have different lengths, {lengths}; pass equal lengths")
         object.__setattr__(self, "columns", plain)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
 
     def __getitem__(self, column: str) -> NDArray[Any]:
-        """One column as an array; of objects where entries are tuples or missing."""
+        """Return a column as an array, of objects if any entry is a tuple or missing."""
         if column not in self.columns:
-            raise KeyError(f"{column!r} is no column; choose one of {', '.join(self.columns)}")
+            raise KeyError(f"{column!r} is not a column; choose one of {', '.join(self.columns)}")
         values = self.columns[column]
         if any(isinstance(value, tuple) or value is None for value in values):
             array = np.empty(len(values), dtype=object)
@@ -50,7 +50,7 @@ class Table:
         return np.array(values)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Every row as a dictionary."""
+        """Yield every row as a dictionary."""
         for values in zip(*self.columns.values(), strict=True):
             yield dict(zip(self.columns, values, strict=True))
 
@@ -65,13 +65,13 @@ class Table:
         return pd.DataFrame({name: list(values) for name, values in self.columns.items()})
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Columns as lists for JSON: NaN and infinities are None, complex numbers are pairs."""
+        """Return columns as lists for JSON: None for NaN and infinities, pairs if complex."""
         return {
             name: [jsonable(value) for value in values] for name, values in self.columns.items()
         }
 
     def __str__(self) -> str:
-        """Columns side by side, numbers to four digits and to the right."""
+        """Columns side by side; numbers have four digits and are right-aligned."""
         cells = {name: [_cell(value) for value in values] for name, values in self.columns.items()}
         parts = []
         for name, texts in cells.items():
@@ -83,7 +83,7 @@ class Table:
 
 
 def jsonable(value: Any) -> Any:
-    """A value that JSON can hold: None for NaN and infinities, [real, imaginary] if complex."""
+    """Convert a value for JSON: None for NaN and infinities, [real, imaginary] if complex."""
     value = _plain(value)
     if isinstance(value, tuple):
         return [jsonable(entry) for entry in value]
@@ -95,7 +95,7 @@ def jsonable(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Python's own numbers and tuples for NumPy's and for lists."""
+    """Convert NumPy numbers to Python's, and lists and arrays to tuples."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, tuple | list | np.ndarray):

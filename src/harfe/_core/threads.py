@@ -1,4 +1,4 @@
-"""What the machine offers, and how work is spread over it without changing a bit of the result.
+"""Threads, memory, and parallel work whose result does not depend on the number of threads.
 
 Work is cut into blocks whose size never depends on the number of threads; each block is computed
 by one thread with a single-threaded BLAS. So 1 and 64 threads give the same numbers, and small
@@ -48,7 +48,7 @@ def one_blas_thread() -> AbstractContextManager[object]:
 
 @lru_cache(maxsize=2)
 def _pool(process: int, workers: int) -> ThreadPoolExecutor:
-    """Threads of this process; a fork has another number and so gets its own."""
+    """Thread pool of this process; a fork has another id and so gets its own pool."""
     return ThreadPoolExecutor(workers, thread_name_prefix="harfe")
 
 
@@ -58,7 +58,7 @@ def blocks(n: int, size: int) -> list[slice]:
 
 
 def run_blocks(work: Callable[[slice], None], parts: Iterable[slice]) -> None:
-    """Call `work` on every part, on all threads; parts must write to disjoint places."""
+    """Call `work` on every part, on all threads; parts must write to disjoint memory."""
     parts = list(parts)
     workers = min(n_threads(), len(parts))
     if workers <= 1:
@@ -81,14 +81,14 @@ def run_blocks(work: Callable[[slice], None], parts: Iterable[slice]) -> None:
 
     pool = _pool(os.getpid(), n_threads())
     running = [pool.submit(worker) for _ in range(workers)]
-    # All must have ended before an error leaves here: parts write to the caller's arrays.
+    # All workers must end before an error propagates: parts write to the caller's arrays.
     wait(running)
     for done in running:
         done.result()
 
 
 def available_memory() -> int:
-    """Bytes that can be taken now: the system's available memory, less if a container limits it."""
+    """Bytes that can be allocated now: the system's available memory, capped by a container's."""
     free = _system_memory()
     for limit, used in _CGROUP_FILES:
         try:
@@ -99,7 +99,7 @@ def available_memory() -> int:
 
 
 def _system_memory() -> int:
-    """What Linux calls available, which unlike free counts caches that it would give up."""
+    """Bytes that Linux calls available, which unlike free memory include reclaimable caches."""
     try:
         table = Path(_MEMINFO).read_text()
         return int(table.split("MemAvailable:")[1].split()[0]) * 1024
@@ -112,7 +112,7 @@ def _system_memory() -> int:
 
 
 def memory_bytes(memory_budget: Any) -> float:
-    """Bytes that a fit may take."""
+    """Resolve `memory_budget` to the bytes that a fit may use."""
     if isinstance(memory_budget, str) and memory_budget == "auto":
         return available_memory() / 2
     if not is_number(memory_budget) or not memory_budget > 0:

@@ -1,4 +1,4 @@
-"""Data at the door of the estimators: what cannot be used is refused before any work.
+"""Checks of the data passed to estimators, before any work is done.
 
 Messages name the argument, what is wrong with it, and what to type instead.
 """
@@ -17,7 +17,7 @@ from harfe._core.sklearn_compat import validate_data
 def check_inputs(
     estimator: Any, X: Any, *, reset: bool, dtype: Any = np.float64, min_rows: int = 1
 ) -> NDArray[Any]:
-    """X as a finite matrix; on `reset` its columns are remembered, otherwise compared."""
+    """Return X as a finite matrix; with `reset` store its columns, otherwise compare them."""
     try:
         return validate_data(estimator, X, reset=reset, dtype=dtype, ensure_min_samples=min_rows)
     except ValueError as error:
@@ -25,7 +25,7 @@ def check_inputs(
 
 
 def check_table(X: Any, *, min_rows: int = 1) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    """Inputs as finite numbers, and their names, where no estimator remembers them."""
+    """Return the inputs as finite numbers, and their names, without an estimator to store them."""
     try:
         values = check_array(X, dtype=np.float64, ensure_min_samples=min_rows, input_name="X")
     except ValueError as error:
@@ -37,7 +37,7 @@ def check_table(X: Any, *, min_rows: int = 1) -> tuple[NDArray[np.float64], tupl
 
 
 def check_rows(X: Any, y: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Inputs and one real target as finite numbers, where no estimator remembers the columns."""
+    """Return the inputs and one real target as finite numbers, without an estimator."""
     X, _ = check_table(X, min_rows=2)
     y = check_targets(y, len(X))
     if y.ndim > 1 or y.dtype.kind == "c":
@@ -49,7 +49,7 @@ def check_rows(X: Any, y: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]
 
 
 def _named_text(X: Any, error: ValueError) -> ValueError:
-    """The same error, or one that says which column holds text."""
+    """Return the same error, or one that names the column that holds text."""
     if "could not convert" not in str(error):
         return error
     return ValueError(
@@ -59,7 +59,7 @@ def _named_text(X: Any, error: ValueError) -> ValueError:
 
 
 def _first_text(X: Any) -> str:
-    """Where the first text stands, for a message; nothing if X is not a table."""
+    """Locate the first text, for a message; empty if X is not a table."""
     table = np.asarray(X, dtype=object)
     if table.ndim != 2:
         return ""
@@ -82,13 +82,13 @@ def _reads_as_number(value: Any) -> bool:
 
 
 def check_targets(y: Any, n_rows: int) -> NDArray[Any]:
-    """Target as finite numbers, real or complex, of shape (rows,) or (rows, targets)."""
+    """Return the target as finite numbers, real or complex, of shape (rows,) or (rows, targets)."""
     if y is None:
         raise ValueError(
             "This estimator requires y to be passed, but the target y is None; call fit(X, y)"
         )
     if np.asarray(y).dtype.kind == "c":
-        # scikit-learn refuses complex numbers; what it checks holds for the parts alike.
+        # scikit-learn rejects complex numbers, so it checks the two parts.
         y = np.atleast_1d(np.asarray(y, dtype=complex))
         for part in (y.real, y.imag):
             check_array(part, ensure_2d=False, input_name="y")
@@ -109,7 +109,7 @@ def check_targets(y: Any, n_rows: int) -> NDArray[Any]:
 
 
 def check_weights(sample_weight: Any, X: NDArray[Any]) -> NDArray[np.float64]:
-    """Row weights, finite and not negative, with at least two rows that count."""
+    """Return the row weights: finite, not negative, positive for at least two rows."""
     if sample_weight is None:
         return np.ones(len(X))
     if np.isscalar(sample_weight):
@@ -129,7 +129,7 @@ def check_weights(sample_weight: Any, X: NDArray[Any]) -> NDArray[np.float64]:
         )
     if np.count_nonzero(weights) < 2:
         raise ValueError(
-            f"sample_weight is above zero for {np.count_nonzero(weights)} rows; at least 2 must "
-            "count, pass sample_weight=None to count all alike"
+            f"sample_weight is positive for {np.count_nonzero(weights)} rows; at least 2 must "
+            "count, pass sample_weight=None to weight all rows equally"
         )
     return weights

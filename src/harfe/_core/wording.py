@@ -1,15 +1,15 @@
-"""Shares and counts as people read them, the same wherever harfe writes text."""
+"""Shares and counts as text, formatted the same everywhere in harfe."""
 
 from __future__ import annotations
 
 
 def percent(share: float, places: int = 1) -> str:
-    """Write a share as a percentage: ``24.1 %``; ``< 0.1 %`` is what would round to nothing.
+    """Format a share as a percentage: ``24.1 %``, or ``< 0.1 %`` if it would round to zero.
 
     Parameters
     ----------
     share : float
-        1 is the whole.
+        1 is 100 %.
     places : int, default=1
         Decimals.
 
@@ -27,15 +27,15 @@ def percent(share: float, places: int = 1) -> str:
 
 
 def plural(count: int, noun: str, nouns: str = "") -> str:
-    """Write a count with its noun.
+    """Format a count with its noun.
 
     Parameters
     ----------
     count : int
     noun : str
-        In the singular.
+        Singular.
     nouns : str, default=""
-        In the plural, if that is not the singular with an "s".
+        Plural, if it is not the singular with an "s".
 
     Examples
     --------

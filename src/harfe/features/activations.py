@@ -1,4 +1,4 @@
-"""The table of activations: every φ with all of its parts, read by everything that needs one.
+"""The table of activations: every φ with all of its parts, the only place that lists them.
 
 Nothing heavy is imported here, because the command line lists the names.
 """
@@ -21,7 +21,7 @@ class Activation:
     Attributes
     ----------
     noun : str
-        What a feature is called in reports; an "s" makes the plural.
+        Name of a feature in reports; an "s" makes the plural.
     code : int or None
         Its branch in `harfe.features.kernels`; None for exp(i·), the only complex activation, whose
         real and imaginary parts are cos and sin.
@@ -30,7 +30,7 @@ class Activation:
     latex : str
         Formula, with %s in place of z.
     sympy : callable
-        Makes the expression from the module sympy and z.
+        Returns the expression, given the module sympy and z.
     script : tuple of str
         φ(z) as JavaScript; the real and the imaginary part if φ is complex.
     turn : complex

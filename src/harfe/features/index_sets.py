@@ -1,4 +1,4 @@
-"""Index sets at random: which variables a feature looks at."""
+"""Random index sets: which inputs a feature depends on."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class IndexSets:
         object.__setattr__(self, "tables", tables)
 
     def _log_p(self, members: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Logarithms in units of the largest; a ratio itself could underflow."""
+        """Logarithm of p in units of the largest; the ratio itself could underflow."""
         return np.asarray(np.log(self.p[members]) - np.log(self.unit))
 
     @property
     def unit(self) -> float:
-        """The largest weight: only ratios of the weights count, and none may overflow."""
+        """The largest weight: only ratios of the weights matter, and none may overflow."""
         return float(self.p.max())
 
     @property
@@ -51,13 +51,13 @@ class IndexSets:
         return float(np.logaddexp.reduce([table[-1, 0] for table in self.tables]))
 
     def inclusion(self) -> NDArray[np.float64]:
-        """Probability that a set holds each variable; groups must not overlap."""
+        """Probability that a set contains each variable; groups must not overlap."""
         out = np.zeros(len(self.p))
         for members, behind in zip(self.members, self.tables, strict=True):
             log_p = self._log_p(members)
             degree = len(behind) - 1
             ahead = log_symmetric(log_p[::-1], degree)[:, ::-1]
-            # Sets with variable i: r members before it and degree - 1 - r behind it.
+            # Sets with variable i: r members before it and degree - 1 - r after it.
             parts = [ahead[r, :-1] + behind[degree - 1 - r, 1:] for r in range(degree)]
             out[members] += np.exp(log_p + np.logaddexp.reduce(parts) - self.log_total)
         return out
@@ -74,7 +74,7 @@ class IndexSets:
         return np.concatenate(found)[:n]
 
     def _attempt(self, u: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """One index set a row of uniform numbers, and the group it came from."""
+        """One index set for each row of uniform numbers, and the group it comes from."""
         log_mass = np.array([table[-1, 0] for table in self.tables])
         mass = np.exp(log_mass - log_mass.max())
         edges = np.cumsum(mass) / mass.sum()
@@ -95,7 +95,7 @@ class IndexSets:
         return sets, group
 
     def _is_first(self, sets: NDArray[np.intp], group: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Whether no earlier group offers the same set: overlaps must not count twice."""
+        """Whether no earlier group contains the same set: overlaps must not count twice."""
         first = np.ones(len(sets), dtype=bool)
         size = (sets >= 0).sum(axis=1)
         for g, (members, table) in enumerate(zip(self.members[:-1], self.tables, strict=False)):
@@ -105,7 +105,7 @@ class IndexSets:
 
 
 def log_symmetric(log_p: NDArray[np.float64], degree: int) -> NDArray[np.float64]:
-    """Logarithm of e_r(p_i, p_{i+1}, ...) at [r, i] for r = 0 .. degree; stable sums."""
+    """Logarithm of e_r(p_i, p_{i+1}, ...) at [r, i] for r = 0 .. degree, summed stably."""
     d = len(log_p)
     table = np.full((degree + 1, d + 1), -np.inf)
     table[0] = 0.0

@@ -1,7 +1,7 @@
 """The compiled inner loops: features, their moments and scaling, prediction.
 
 Inputs come transposed, `XT` of shape (variables, rows), so that one variable of a block of rows is
-contiguous. Every loop is written so that LLVM vectorises it; exceptions are noted.
+contiguous. The loops are written so that LLVM can vectorise them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FLAGS = {"nnan", "ninf", "nsz", "arcp", "contract"}
 # Rows a loop handles at a time: its two buffers stay in the first-level cache.
 _ROWS = 512
 
-# Beyond this |argument| the three-part reduction below loses digits; libm takes over.
+# Beyond this |argument| the three-part reduction below loses digits, and libm is used.
 LARGEST_FAST_ARGUMENT = 1e5
 
 # pi in three parts; the first two have 33 bits, so that products with multiples of 1/2 up to
@@ -75,7 +75,7 @@ def _activate(code, bound, z, n, out):  # type: ignore[no-untyped-def]
     """Write φ(z) to out; `bound` is at least max |z|. z and out must not overlap.
 
     Codes are those of `harfe.features.activations.CODES`. They are literals here because the cache
-    of compiled code notices changes of this file only.
+    of compiled code only notices changes to this file.
     """
     if code == 0:  # sin
         if bound <= LARGEST_FAST_ARGUMENT:
@@ -137,8 +137,8 @@ def _argument_bound(largest, indices, values, phase):  # type: ignore[no-untyped
 def features(XT, largest, indices, values, phases, code, start, out):  # type: ignore[no-untyped-def]
     """Write φ(<x, w_j> + b_j) of rows start .. start+out.shape[1] to out[j], feature-major.
 
-    `largest` holds max |x| of every variable. `out` is C-contiguous; its precision is the caller's
-    choice, the arithmetic is double.
+    `largest` is max |x| of every variable. `out` is C-contiguous and of any precision; the
+    arithmetic is double.
     """
     z = np.empty(_ROWS)
     for j in range(out.shape[0]):
@@ -195,7 +195,7 @@ def standardise(block, mean, inverse_scale, root_weights):  # type: ignore[no-un
 
 @njit(nogil=True, cache=True)
 def predict(XT, largest, indices, values, phases, code, coef, out):  # type: ignore[no-untyped-def]
-    """out[t] += Σ_j coef[t, j] φ(<x, w_j> + b_j), without ever holding the features."""
+    """out[t] += Σ_j coef[t, j] φ(<x, w_j> + b_j), without storing the features."""
     z = np.empty(_ROWS)
     phi = np.empty(_ROWS)
     for first in range(0, out.shape[1], _ROWS):

@@ -1,4 +1,4 @@
-"""The law of the features as a value: what is drawn from it, and its kernel.
+"""The law of the features as a value: draws features and computes its kernel.
 
 A feature is φ(<x, w> + b) with a weight vector w that touches only a few variables. The law says
 how such features are drawn: how many variables (the order q), which ones, weights and phases. Its
@@ -6,8 +6,8 @@ kernel is the mean product of a feature at two points,
 
     k(x, z) = E φ(<x, w> + b) φ(<z, w> + b)*,
 
-that of the Gaussian process which a sum of infinitely many features is. It knows nothing of rows,
-targets or scikit-learn.
+the kernel of the Gaussian process that a sum of infinitely many features converges to. A law does
+not depend on rows, targets or scikit-learn.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from harfe.features.pool import FeaturePool
 WEIGHTS = ("normal", "uniform")
 BIASES = ("phase", "uniform", "none")
 
-# What a tempered law adds to the scales, in squares (decision 22).
+# Added in quadrature to the scales of a tempered law (decision 22).
 _TEMPERED_SCALE = 0.3
 
 
@@ -37,10 +37,10 @@ _TEMPERED_SCALE = 0.3
 class FeatureLaw:
     """How a feature is drawn.
 
-    Feature j takes the order ``orders[j % len(orders)]``, or one at random by `order_weights`; its
-    index set S of that size has probability proportional to Π_{k in S} p_k over all sets that the
-    constraint allows (p in units of the largest, which matters only if small groups make sets of
-    unequal size); its weights are N(0, σ_k²) or U[-σ_k, σ_k]; its phase is U[0, 2π], U[-1, 1] or 0.
+    Feature j has order ``orders[j % len(orders)]``, or one drawn by `order_weights`; its index set
+    S of that size has probability proportional to Π_{k in S} p_k over all sets that the constraint
+    allows (p in units of the largest, which matters only if small groups lead to sets of unequal
+    size); its weights are N(0, σ_k²) or U[-σ_k, σ_k]; its phase is U[0, 2π], U[-1, 1] or 0.
     Feature j is a function of the seed, j and the law alone: a larger pool extends a smaller one.
 
     Parameters
@@ -52,19 +52,19 @@ class FeatureLaw:
     weights : {"normal", "uniform"}
     scale : tuple of float
         Standard deviation (normal) or half-width (uniform) of the weights; one for all variables,
-        or one each.
+        or one for each.
     bias : {"phase", "uniform", "none"}
         U[0, 2π], U[-1, 1] or no bias.
     activation : {"sin", "cos", "tanh", "sigmoid", "relu", "exp"}
     variable_weights : tuple of float or None
-        p_k >= 0, how often each input is drawn; None draws all alike.
+        p_k >= 0, how often each input is drawn; None draws all equally often.
     groups : tuple of tuples of int or None
-        Only variables of one group may meet in a feature. From a group smaller than the order the
-        whole group is drawn.
+        A feature only combines variables of one group. A group smaller than the order is drawn as
+        a whole.
     order_weights : tuple of float or None
         η, how often each order is drawn; None takes them in turn.
     tempering : float
-        Share of the features that are drawn from the `tempered` copy instead, from 0 to 1.
+        Share of the features, from 0 to 1, drawn from the `tempered` copy instead.
     """
 
     n_variables: int
@@ -90,7 +90,7 @@ class FeatureLaw:
                     f"order={q} is larger than the number of inputs, {d}; pass order={d} or less"
                 )
         if not self.orders:
-            raise ValueError("order=() names no order; pass e.g. order=2 or order=(1, 2)")
+            raise ValueError("order=() is empty; pass e.g. order=2 or order=(1, 2)")
         if len(self.scale) not in (1, d) or not all(
             is_number(v) and 0 < v < np.inf for v in self.scale
         ):
@@ -108,7 +108,7 @@ class FeatureLaw:
         ):
             raise ValueError(
                 f"order_weights={_brief(eta)} must hold one finite number >= 0 for each of the "
-                f"orders {self.orders}, not all 0; pass None to take them in turn"
+                f"orders {self.orders}, not all 0; pass None to use each order equally often"
             )
         if not (is_number(self.tempering) and 0 <= self.tempering <= 1):
             raise ValueError(
@@ -134,7 +134,7 @@ class FeatureLaw:
         if len(p) != d or not all(is_number(v) and 0 <= v < np.inf for v in p):
             raise ValueError(
                 f"variable_weights={_brief(p)} must hold one finite number >= 0 for each of the "
-                f"{d} inputs; pass None to draw all alike"
+                f"{d} inputs; pass None to draw all equally often"
             )
         positive = sum(v > 0 for v in p)
         if positive < max(self.orders):
@@ -157,11 +157,11 @@ class FeatureLaw:
         variable_weights: Any = None,
         names: Sequence[str] | None = None,
     ) -> FeatureLaw:
-        """Make the law that the plain parameters of the estimators describe.
+        """Return the law described by the plain parameters of the estimators.
 
-        `order` "auto" is 2, or 1 for a single input. `interaction_cst` speaks the language of
+        `order` "auto" is 2, or 1 for a single input. `interaction_cst` is as in
         ``HistGradientBoostingRegressor``: "no_interactions", "pairwise", or sets of indices or
-        names; variables in no set form one more. A constraint caps the order.
+        names; variables in no set form another set. A constraint caps the order.
         """
         orders = resolve_orders(order, n_variables)
         groups = None
@@ -188,7 +188,7 @@ class FeatureLaw:
         """Draw n features; the first ones do not depend on n."""
         if not self.tempering:
             return self._draw_plain(n, rng)
-        # Every feature at which another whole multiple of the share is reached is tempered.
+        # Feature j is tempered if (j + 1)·tempering reaches the next whole number.
         multiples = np.floor(np.arange(n + 1) * self.tempering)
         is_tempered = np.diff(multiples) > 0
         place = np.empty(n, dtype=np.intp)
@@ -199,7 +199,7 @@ class FeatureLaw:
         return plain.join(self.tempered()._draw_plain(n_tempered, tempered_rng)).take(place)
 
     def _draw_plain(self, n: int, rng: np.random.Generator) -> FeaturePool:
-        # One stream per quantity, filled row by row, is what makes larger pools extensions.
+        # One stream per quantity, filled row by row, so that a larger pool extends a smaller one.
         value_stream, phase_stream, *index_streams = rng.spawn(2 + len(self.orders))
         widest = max(self.orders)
         part = np.arange(n) % len(self.orders)
@@ -223,10 +223,10 @@ class FeatureLaw:
         return FeaturePool(self.n_variables, indices, values, phases, self.activation)
 
     def tempered(self) -> FeatureLaw:
-        """The copy that gives weak variables and orders a chance.
+        """Return the copy that gives weak variables and orders a chance.
 
-        Orders in turn; all variables that are used at all alike, however weak; scales have 0.3
-        added in squares, so that a variable that seemed linear may turn out curved.
+        Orders take turns; all variables in use, however weak, are drawn equally often; each scale
+        σ becomes √(σ² + 0.3²), so that a variable that seemed linear may turn out curved.
         """
         used = (self._p() > 0).astype(float)
         return replace(
@@ -238,7 +238,7 @@ class FeatureLaw:
         )
 
     def usage(self) -> NDArray[np.float64]:
-        """Share of the features that look at each variable; without the tempered copy."""
+        """Share of the features that depend on each variable; without the tempered copy."""
         self._refuse_overlap("usage")
         total = np.zeros(self.n_variables)
         for q, share in zip(self.orders, self._order_shares(), strict=True):
@@ -251,7 +251,7 @@ class FeatureLaw:
         Parameters
         ----------
         X, Z : arrays of shape (rows, n_variables)
-            In the units in which the law draws.
+            In the units of the law.
 
         Returns
         -------
@@ -268,7 +268,7 @@ class FeatureLaw:
         ZT = None if Z is None else self._transposed("Z", Z)
         K = self._mean_cosine(XT, ZT)
         if not phi.is_complex:
-            # sin a sin b = (cos(a - b) - cos(a + b)) / 2; the phase enters the sum twice.
+            # sin a sin b = (cos(a - b) - cos(a + b)) / 2; a + b contains the phase twice.
             double_phase = {"phase": 0.0, "uniform": np.sin(2.0) / 2, "none": 1.0}[self.bias]
             if double_phase:
                 sign = (phi.turn**2).real
@@ -288,7 +288,7 @@ class FeatureLaw:
         rates = scales if uniform else scales**2 / 2
         K: Any = 0.0
         samplers = [IndexSets(q, self._p(), self.groups) for q in self.orders]
-        # In these units the polynomial of the highest order is 1: no power of p overflows.
+        # These units make the polynomial of the highest order 1, so no power of p overflows.
         highest = samplers[int(np.argmax(self.orders))]
         shift = 0.0 if self.groups else highest.log_total / highest.order
         for g, members in enumerate(samplers[0].members):
@@ -302,14 +302,14 @@ class FeatureLaw:
         return np.asarray(K)
 
     def summary(self, names: Sequence[str] | None = None, most: int = 20) -> str:
-        """Table of the variables that features look at, the most used first.
+        """Return a table of the variables that features depend on, the most used first.
 
         Parameters
         ----------
         names : sequence of str, optional
-            Of the variables; x0, x1, ... by default.
+            Names of the variables; x0, x1, ... by default.
         most : int, default=20
-            Rows of the table at most.
+            Maximum number of rows.
         """
         usage, scales = self.usage(), self._scales()
         names = [f"x{j}" for j in range(self.n_variables)] if names is None else names

@@ -29,13 +29,13 @@ _LOG2E = 1.4426950408889634
 _LN2_HIGH = 0.693147180369123816490
 _LN2_LOW = 1.90821492927058770002e-10
 
-# exp(-700) is the smallest value that the loop below gives: 1e-304.
+# exp(-700), about 1e-304, is the smallest value that the loop below returns.
 _SMALLEST = -700.0
 
-# Adding 1.5·2^52 rounds to whole numbers and leaves them in the last bits; a conversion of numbers
-# to integers would not vectorise without AVX-512. 1.0 as an integer.
+# Adding 1.5·2^52 rounds to whole numbers and leaves them in the last bits; a conversion to integers
+# would not vectorise without AVX-512.
 _ROUND = 6755399441055744.0
-_ONE = 1023 << 52
+_ONE = 1023 << 52  # the bits of 1.0
 
 
 @njit(inline="always", fastmath=_FLAGS, cache=True)
@@ -61,7 +61,7 @@ def _exp_reduced(r):  # type: ignore[no-untyped-def]
 def _exp_row(t, n, room, out):  # type: ignore[no-untyped-def]
     """Out = exp(t) for t <= 0. t and room are overwritten."""
     for i in range(n):
-        # The sum has no bits below the unit, so its last bits are the whole number of halvings.
+        # The sum has no fractional bits, so its last bits are the whole number of halvings.
         room[i] = max(t[i], _SMALLEST) * _LOG2E + _ROUND
         turns = room[i] - _ROUND
         t[i] = (max(t[i], _SMALLEST) - turns * _LN2_HIGH) - turns * _LN2_LOW
@@ -158,7 +158,7 @@ def _slopes(x, z, rate, G, u, D, n):  # type: ignore[no-untyped-def]
 
 @njit(fastmath=_FLAGS, cache=True)
 def _pull_back(adjoint, before, u, D, n):  # type: ignore[no-untyped-def]
-    """D = ∂k/∂u of one variable; then take the variable out of the adjoints."""
+    """D = ∂k/∂u of one variable; then remove the variable from the adjoints."""
     for i in range(n):
         D[i] = 0.0
     for r in range(1, adjoint.shape[0]):
@@ -173,8 +173,9 @@ def _pull_back(adjoint, before, u, D, n):  # type: ignore[no-untyped-def]
 def gradient_rows(XT, rates, p, eta, G, first, last, by_rate, by_p, by_eta):  # type: ignore[no-untyped-def]
     """Gradient of Σ_{ik} G_ik k(x_i, x_k) over rows first .. last of a symmetric G.
 
-    Adds the derivatives by log(rate_j), log(p_j) and log(eta_q), for normal weights; only pairs
-    k <= i are visited, those below the diagonal count twice: the lower triangle of G is enough.
+    Adds the derivatives with respect to log(rate_j), log(p_j) and log(eta_q), for normal weights.
+    Only pairs k <= i are visited, and those below the diagonal count twice: the lower triangle of
+    G is enough.
     """
     d, Q = XT.shape[0], eta.shape[0] - 1
     E = np.zeros((d + 1, Q + 1, COLUMNS))
@@ -221,18 +222,18 @@ def symmetric_kernel(
 ) -> NDArray[np.float64]:
     """Σ_q η_q e_q(u) on all threads; see `kernel_rows`.
 
-    Of the rows of X with themselves only the lower triangle is computed; without `fill` the upper
-    one is zero.
+    For the rows of X with themselves (`ZT` is None) only the lower triangle is computed; without
+    `fill` the upper one is zero.
     """
     same = ZT is None
     other = XT if ZT is None else ZT
-    # Zeros, not anything: what is never looked at may still be added to.
+    # Zeros, not uninitialised: callers may add to entries that nothing reads.
     out = np.zeros((XT.shape[1], other.shape[1]))
 
     def work(rows: slice) -> None:
         kernel_rows(XT, other, rates, p, eta, uniform, rows.start, out[rows], same)
 
-    # The longest rows of a triangle first: threads end together.
+    # The longest rows of a triangle first, so that threads finish together.
     run_blocks(work, reversed(blocks(len(out), ROWS)))
     if same and fill:
         upper = np.triu_indices(len(out), 1)

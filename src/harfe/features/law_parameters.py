@@ -1,4 +1,4 @@
-"""What the plain parameters of the estimators say about a law: orders, numbers, groups."""
+"""Resolves the plain parameters of the estimators that describe a law: orders, numbers, groups."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CAPS = {"no_interactions": 1, "pairwise": 2}
 
 
 def resolve_orders(order: Any, n_variables: int) -> tuple[int, ...]:
-    """Orders of a pool; "auto" is 2, or 1 for a single input."""
+    """Resolve the orders of a pool; "auto" is 2, or 1 for a single input."""
     if isinstance(order, str):
         check_choice("order", order, ("auto",))
         return (min(2, n_variables),)
@@ -25,7 +25,7 @@ def resolve_orders(order: Any, n_variables: int) -> tuple[int, ...]:
 
 
 def resolve_numbers(name: str, value: Any) -> tuple[float, ...]:
-    """One number or several, as a tuple."""
+    """Return one number or several as a tuple."""
     try:
         array = np.atleast_1d(np.asarray(value))
     except ValueError:  # ragged lists
@@ -38,7 +38,7 @@ def resolve_numbers(name: str, value: Any) -> tuple[float, ...]:
 def resolve_groups(
     constraint: Any, n_variables: int, names: Sequence[str] | None
 ) -> tuple[tuple[int, ...], ...]:
-    """Resolve sets of indices or names; the variables that no set names form one more set."""
+    """Resolve sets of indices or names; variables in no set form another set."""
     lookup = {name: index for index, name in enumerate(names or ())}
     groups = []
     try:

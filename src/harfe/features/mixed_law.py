@@ -1,4 +1,4 @@
-"""Several laws side by side: what stacking learned laws comes to."""
+"""A mixture of laws: the result of stacking learned laws."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class MixedLaw:
     parts : tuple of FeatureLaw
         With the same number of inputs and the same activation.
     shares : tuple of float
-        How often each is drawn from; positive, of sum 1.
+        How often each is drawn from; positive, summing to 1.
     """
 
     parts: tuple[FeatureLaw, ...]
@@ -48,7 +48,7 @@ class MixedLaw:
 
     @property
     def orders(self) -> tuple[int, ...]:
-        """Orders that occur."""
+        """Orders of all laws, ascending."""
         return tuple(sorted({q for law in self.parts for q in law.orders}))
 
     @property
@@ -78,12 +78,12 @@ class MixedLaw:
         return np.asarray(sum(kernels))
 
     def usage(self) -> NDArray[np.float64]:
-        """Share of the features that look at each variable; without the tempered copies."""
+        """Share of the features that depend on each variable; without the tempered copies."""
         used = [share * law.usage() for law, share in zip(self.parts, self.shares, strict=True)]
         return np.asarray(sum(used))
 
     def summary(self, names: Sequence[str] | None = None, most: int = 20) -> str:
-        """Tables of the variables of every law."""
+        """Return a table of the variables for every law."""
         return "\n".join(
             f"{share:.0%} of the features:\n{law.summary(names, most)}"
             for law, share in sorted(

@@ -1,4 +1,4 @@
-"""Features as a value: which variables, weights and phases, and how to evaluate them."""
+"""Features as a value: their variables, weights and phases, and how to evaluate them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class FeaturePool:
         )
 
     def replaced(self, places: NDArray[np.intp], features: FeaturePool) -> FeaturePool:
-        """The same pool with other features at these places, of no more variables each."""
+        """The same pool with other features, of no higher order, at these places."""
         width = features.indices.shape[1]
         indices, values, phases = self.indices.copy(), self.values.copy(), self.phases.copy()
         indices[places], values[places] = -1, 0.0
@@ -99,7 +99,7 @@ class FeaturePool:
         return FeaturePool(self.n_variables, indices, values, phases, self.activation)
 
     def in_user_units(self, units: InputUnits) -> FeaturePool:
-        """Same functions of x, for a pool drawn on (x - centre) / spread.
+        """Return the same functions in terms of x, for a pool drawn on (x - centre) / spread.
 
         <(x - centre)/spread, v> + b = <x, v/spread> + (b - <centre/spread, v>).
         """
@@ -136,11 +136,11 @@ class FeaturePool:
         return out.T
 
     def result_type(self, dtype: Any) -> np.dtype[Any]:
-        """Type of the features: as the inputs, complex for exp."""
+        """Type of the features: that of the inputs, complex for exp."""
         return np.result_type(dtype, np.complex64) if self.is_complex else np.dtype(dtype)
 
     def names(self, columns: Sequence[str]) -> list[str]:
-        """Readable names such as ``sin(0.31*age - 1.20*bmi + 0.50)``; more digits where equal."""
+        """Readable names like ``sin(0.31*age - 1.20*bmi + 0.50)``, with more digits if equal."""
         names = [self._name(j, columns, 2) for j in range(len(self))]
         for digits in (4, 8, 16):
             count = Counter(names)
@@ -174,7 +174,7 @@ def _short(value: float, digits: int) -> str:
 
 @dataclass(frozen=True)
 class Rows:
-    """Inputs as the loops want them: transposed, with the largest magnitude of every variable."""
+    """Inputs as the loops need them: transposed, with the largest magnitude of every variable."""
 
     transposed: NDArray[Any]
     largest: NDArray[np.float64]

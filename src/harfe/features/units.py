@@ -1,8 +1,8 @@
-"""How the law of the features sees the inputs: clipped to bounds, then (x - centre) / spread.
+"""The inputs in the units of the law: clipped to bounds, then (x - centre) / spread.
 
-Units are affine maps, so that they can be folded into weights and biases: the fitted function is
-stated in the user's units. Bounds cannot be folded in; the fitted function carries them, and only
-for inputs that have outliers.
+Units are affine maps, which can be folded into weights and biases: the fitted function is in the
+user's units. Bounds cannot be folded in; the fitted function stores them, and only for inputs that
+have outliers.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _SMALLEST_SPREAD = 1e-305
 class InputUnits:
     """Centre and spread of every input; the spread of a constant column is infinite.
 
-    An infinite spread means weight zero: a constant column tells nothing, and a feature that drew
-    it goes on with its other variables.
+    An infinite spread means weight zero: a constant column carries no information, and a feature
+    that drew it keeps its other variables.
     """
 
     centre: NDArray[np.float64]
@@ -39,7 +39,7 @@ class InputUnits:
 
 @dataclass(frozen=True)
 class InputBounds:
-    """Bounds to which inputs are clipped; infinite for an input that is not."""
+    """Bounds to which inputs are clipped; infinite for an input that is not clipped."""
 
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
@@ -52,7 +52,7 @@ class InputBounds:
     def clip(
         self, X: NDArray[Any], columns: NDArray[np.intp] | slice = slice(None)
     ) -> NDArray[Any]:
-        """Clip rows of these columns; the same array if nothing can change."""
+        """Clip rows of these columns; returns the same array if none of them has bounds."""
         lower, upper = self.lower[columns], self.upper[columns]
         if not np.any(np.isfinite(lower) | np.isfinite(upper)):
             return X
@@ -66,9 +66,9 @@ class InputBounds:
 def find_bounds(
     X: NDArray[np.float64], weights: NDArray[np.float64], spreads: float | None
 ) -> InputBounds:
-    """Bounds `spreads` robust spreads either side of the median, for the inputs that exceed them.
+    """Return bounds `spreads` robust spreads from the median, for the inputs that exceed them.
 
-    An input all of whose values lie within has no bounds; None bounds nothing.
+    An input with all values inside gets no bounds; with `spreads` None, no input does.
     """
     infinite = np.full(X.shape[1], np.inf)
     if spreads is None:
@@ -81,17 +81,17 @@ def find_bounds(
 
 
 def measure_units(X: NDArray[np.float64], weights: NDArray[np.float64], kind: str) -> InputUnits:
-    """Find the units of the rows of `X`, each counted `weights` times.
+    """Measure the units of the rows of `X`, each counted `weights` times.
 
     Parameters
     ----------
     X : array of shape (rows, variables)
     weights : array of shape (rows,)
-        Positive. A row of weight 2 counts like the row twice.
+        Positive. A row of weight 2 counts like two copies of it.
     kind : {"standard", "robust", "none"}
-        Mean and standard deviation; median and interquartile range (that of a normal variable with
-        the same deviation; columns whose quartiles agree take the standard deviation); or the
-        user's own units.
+        Mean and standard deviation; median and interquartile range (divided by that of a standard
+        normal variable; columns with equal quartiles take the standard deviation); or the user's
+        own units.
     """
     d = X.shape[1]
     if kind == "none":
@@ -103,14 +103,14 @@ def measure_units(X: NDArray[np.float64], weights: NDArray[np.float64], kind: st
         )
         quartiles = (high / _NORMAL_IQR) - (low / _NORMAL_IQR)
         centre = middle
-        # Not the largest of all: a huge outlier would make rounding of the quartiles.
+        # Not the column's largest: next to a huge outlier the quartiles would look constant.
         constant = _is_constant(quartiles, np.abs([low, middle, high]).max(axis=0))
         spread = np.where(constant | ~np.isfinite(spread), spread, quartiles)
     return InputUnits(centre, spread)
 
 
 def varies(X: NDArray[np.float64], weights: NDArray[np.float64]) -> bool:
-    """Whether any input is more than a constant with rounding."""
+    """Whether any input varies by more than rounding errors."""
     return bool(np.isfinite(measure_units(X, weights, "standard").spread).any())
 
 

@@ -1,9 +1,9 @@
 """Learning the law of the features from data.
 
-A candidate is a prior on laws (`Prior`): how many inputs a feature may look at, and how freely
-scales may differ. Each is fitted by its penalised likelihood; which one is used is
-decided by its error on held-out rows, with the law fitted anew without them: likelihoods of
-different candidates tell less (heavy tails are fitted by interactions that do not exist).
+A candidate is a prior on laws (`Prior`): how many inputs a feature may depend on, and how freely
+scales may differ. Each is fitted by its penalised likelihood. The candidate is chosen by the error
+on held-out rows, with the law fitted without them, because likelihoods of different candidates are
+a poorer guide (heavy tails are fitted by interactions that do not exist).
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ CANDIDATES = {
     )
 }
 
-# Share of a pool that is drawn from the tempered copy of a learned law.
+# Share of a pool drawn from the tempered copy of a learned law.
 TEMPERING = 0.3
 
-# The likelihood sees at most so many rows: fewer in the first steps, which find the variables.
+# Maximum number of rows in the likelihood: fewer in the first steps, which find the variables.
 _FIRST_ROWS, MOST_ROWS = 300, 500
 _FIRST_STEPS, _LAST_STEPS = 25, 35
 
-# Beyond so many inputs, those go on to which the likelihood is most sensitive.
+# If there are more inputs, only those to which the likelihood is most sensitive are kept.
 _MOST_INPUTS = 100
 _SCREENING_ROWS, _SCREENING_STEPS = 200, 10
 
 
 @dataclass(frozen=True)
 class LawSettings:
-    """How rows are prepared and how many are looked at, resolved."""
+    """Resolved settings: how rows are prepared and how many are used."""
 
     seed: int
     input_scale: str = "standard"
@@ -74,7 +74,7 @@ class LawFit:
     reference : Reference
         The ridge solution on infinitely many features.
     law : FeatureLaw or MixedLaw
-        What pools are drawn from.
+        Law from which pools are drawn.
     noise, variance : float
         ν and V = Σ_q η_q e_q(p).
     """
@@ -92,7 +92,7 @@ class LawFit:
 
 
 def stack(fits: Sequence[LawFit], weights: Sequence[float]) -> LawFit:
-    """The weighted sum of candidates fitted to the same rows; weights 0 are left out."""
+    """Return the weighted sum of candidates fitted to the same rows, without those of weight 0."""
     kept = [(fit, w) for fit, w in zip(fits, weights, strict=True) if w > 0]
     if len(kept) == 1 and kept[0][1] == 1:
         return kept[0][0]
@@ -114,21 +114,21 @@ def stack(fits: Sequence[LawFit], weights: Sequence[float]) -> LawFit:
 
 @dataclass(frozen=True)
 class LearnedLaw:
-    """A law of the features that was learned from data.
+    """A law of the features learned from data.
 
     Attributes
     ----------
     law : FeatureLaw or MixedLaw
-        Orders, variables and scales, on standardised inputs: what features are drawn from.
+        Orders, variables and scales, on standardised inputs, from which features are drawn.
     candidate : str
         The prior it was learned under, or the names of those that were stacked.
     errors : dict of str to float
-        Mean squared error on held-out rows of the dense reference of every candidate. Those that
-        were dropped early ran on two folds only.
+        Mean squared error of every candidate's dense reference on held-out rows. Candidates dropped
+        early ran on two folds only.
     noise, variance : float
-        Of the noise and of the function itself, in units of the target's variance.
+        Variances of the noise and of the function itself, in units of the target's variance.
     n_rows : int
-        Rows that the likelihood saw.
+        Number of rows in the likelihood.
     columns : tuple of str
         Names of the inputs.
     """
@@ -142,7 +142,7 @@ class LearnedLaw:
     columns: tuple[str, ...]
 
     def summary(self, most: int = 20) -> str:
-        """What was learned, as text: candidate, noise, variables and scales."""
+        """Return what was learned as text: candidate, noise, variables and scales."""
         errors = ", ".join(f"{name} {error:.4g}" for name, error in self.errors.items())
         return (
             f"{self.candidate} law learned from {self.n_rows} rows; held-out error by candidate: "
@@ -157,7 +157,7 @@ def standardise(
     weights: NDArray[np.float64],
     settings: LawSettings,
 ) -> StandardRows:
-    """Rows as `fit_candidate` takes them; y has the shape (rows, targets)."""
+    """Prepare rows for `fit_candidate`; y has shape (rows, targets)."""
     return StandardRows.of(
         X,
         y,
@@ -169,7 +169,7 @@ def standardise(
 
 
 def fit_candidate(prior: Prior, data: StandardRows, settings: LawSettings) -> LawFit:
-    """Fit a law with this prior, and the reference that it makes of the rows."""
+    """Fit a law with this prior, and its reference on the rows."""
     kernel = _fit_kernel(prior, data, settings)
     law = replace(law_of_kernel(kernel), activation=settings.activation)
     law = replace(law, tempering=settings.tempering)
@@ -184,7 +184,7 @@ def fit_candidate(prior: Prior, data: StandardRows, settings: LawSettings) -> La
 
 
 def _fit_kernel(prior: Prior, data: StandardRows, settings: LawSettings) -> KernelSettings:
-    """Minimise in two rounds: few rows and all inputs, then more rows and the inputs that count."""
+    """Fit in two rounds: few rows and all inputs, then more rows and the inputs that matter."""
     kept = data.varying
     if not len(kept):  # nothing to learn from these rows; all inputs are 0
         kept = np.arange(data.Z.shape[1])
@@ -210,7 +210,7 @@ def _fit_kernel(prior: Prior, data: StandardRows, settings: LawSettings) -> Kern
 
 
 def _steepest(alike: Likelihood) -> NDArray[np.intp]:
-    """Inputs whose inclusion the likelihood asks for most, where all inputs are alike."""
+    """Inputs whose inclusion raises the likelihood most, starting from equal inputs."""
     theta, _ = alike.descend(alike.start(), _SCREENING_STEPS)
     d = len(alike.XT)
     apart = replace(alike, prior=replace(alike.prior, isotropic=False))
@@ -220,7 +220,7 @@ def _steepest(alike: Likelihood) -> NDArray[np.intp]:
 
 
 def law_of_kernel(kernel: KernelSettings) -> FeatureLaw:
-    """The law whose kernel this is, up to its variance; variables and orders in use only."""
+    """Return the law with this kernel, up to its variance; only variables and orders in use."""
     p = kernel.inclusion
     d = len(p)
     Q = min(len(kernel.order_weights) - 1, int(np.count_nonzero(p)))
@@ -228,7 +228,7 @@ def law_of_kernel(kernel: KernelSettings) -> FeatureLaw:
     for q in range(1, Q + 1):
         only = np.zeros(q + 1)
         only[q] = kernel.order_weights[q]
-        # Each variable of a set of order q counts the set once.
+        # A set of order q is counted once by each of its q variables.
         share[q - 1] = variance_shares(p, only).sum() / q
     orders = tuple(q for q in range(1, Q + 1) if share[q - 1] > 0)
     return FeatureLaw(

@@ -1,4 +1,4 @@
-"""How likely data are under a law of the features: penalised marginal likelihood with gradient.
+"""Penalised marginal likelihood of data under a law of the features, with its gradient.
 
 With coefficients drawn at random, the sum of infinitely many features of a law is a Gaussian
 process with the law's kernel
@@ -11,7 +11,7 @@ constant, the noise. A law is fitted by minimising
     -log N(y; 0, C) + Σ_j ((log σ_j - log s₀) / t)² · strength/2 + sparsity Σ_j p_j
                     + Σ_{q >= 2} (log η_q)² / 8
 
-over σ, p, η (η_1 = 1) and ν. A row of weight 2 counts like the row twice.
+over σ, p, η (η_1 = 1) and ν. A row of weight 2 counts like two copies of it.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from scipy.optimize import minimize
 from harfe._core.threads import blocks, one_blas_thread, run_blocks
 from harfe.features import law_kernels
 
-# Logarithms of what the parameters may be, inputs and targets having deviation one. Beyond, a
-# feature is constant or noise on every table.
+# Bounds of the logarithms of the parameters, for inputs and targets of unit deviation. Beyond them
+# a feature is constant or noise on any data.
 _SCALE = (np.log(1e-3), np.log(30.0))
 _INCLUSION = (np.log(1e-8), np.log(1e4))
 _ORDER_WEIGHT = (np.log(1e-6), np.log(1e6))
@@ -37,25 +37,25 @@ _LARGEST_NOISE = np.log(10.0)
 _START_SCALE, _START_NOISE = 0.5, 0.1
 _ORDER_PENALTY = 0.25
 
-# Relative gain of a step of L-BFGS below which it ends.
+# L-BFGS ends at a step with a smaller relative gain.
 _TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
 class Prior:
-    """What is believed of a law before data are seen: a candidate for `learn_law`.
+    """Prior on laws: a candidate for `learn_law`.
 
     Attributes
     ----------
     name : str
     max_order : int
-        Features look at 1 .. max_order variables.
+        Features depend on 1 .. max_order variables.
     isotropic : bool
         One scale and one inclusion weight for all variables.
     scale, spread, strength : float
         s₀, t and the strength of the penalty on log σ.
     sparsity : float
-        Of the penalty on Σ p.
+        Strength of the penalty on Σ p.
     smallest_noise : float
         Lower bound of ν, in units of the target's variance.
     """
@@ -72,7 +72,7 @@ class Prior:
 
 @dataclass(frozen=True)
 class KernelSettings:
-    """σ, p, η and ν: a kernel on standardised inputs, and the noise beside it."""
+    """σ, p, η and ν: a kernel on standardised inputs, and the noise."""
 
     scales: NDArray[np.float64]
     inclusion: NDArray[np.float64]
@@ -80,7 +80,7 @@ class KernelSettings:
     noise: float
 
     def used(self) -> KernelSettings:
-        """The same for the variables in use alone."""
+        """The same for only the variables in use."""
         kept = self.inclusion > 0
         return replace(self, scales=self.scales[kept], inclusion=self.inclusion[kept])
 
@@ -92,9 +92,9 @@ class KernelSettings:
     def kernel(
         self, XT: NDArray[np.float64], ZT: NDArray[np.float64] | None = None, fill: bool = True
     ) -> NDArray[np.float64]:
-        """Σ_q η_q e_q(u) between the columns of XT and of ZT; of XT itself if that is None.
+        """Σ_q η_q e_q(u) between the columns of XT and those of ZT, or of XT itself if ZT is None.
 
-        Then without `fill` only the lower triangle is right.
+        In the latter case, without `fill`, only the lower triangle is valid.
         """
         return law_kernels.symmetric_kernel(
             XT,
@@ -126,11 +126,11 @@ class Likelihood:
 
     @property
     def max_order(self) -> int:
-        """The prior's, at most the number of inputs."""
+        """The maximum order of the prior, or the number of inputs if that is lower."""
         return min(self.prior.max_order, len(self.XT))
 
     def start(self) -> NDArray[np.float64]:
-        """Where the search begins: all variables alike."""
+        """Starting point of the search, with all variables equal."""
         d = 1 if self.prior.isotropic else len(self.XT)
         return np.concatenate(
             [
@@ -156,7 +156,7 @@ class Likelihood:
         """Penalised negative log likelihood, up to a constant, and its gradient."""
         settings = self.settings(theta)
         m, T = self.y.shape
-        # Of all symmetric matrices only the lower triangle is ever looked at.
+        # Only the lower triangle of a symmetric matrix is ever used.
         C = settings.kernel(self.XT, fill=False)
         C += 1.0
         C[np.diag_indices(m)] += settings.noise / self.weights
@@ -165,7 +165,7 @@ class Likelihood:
         except np.linalg.LinAlgError:
             return np.inf, np.zeros_like(theta)
         solved = sla.cho_solve((L, True), self.y, check_finite=False)
-        # Rows of weight w stand for w rows: the scatter within them is zero, its likelihood not.
+        # A row of weight w is w equal rows: their scatter is zero, but its likelihood is not.
         surplus = float(np.sum(self.weights - 1.0))
         value = 0.5 * float(np.sum(self.y * solved)) + T * float(np.sum(np.log(np.diag(L))))
         value += 0.5 * T * surplus * theta[-1]
@@ -185,7 +185,7 @@ class Likelihood:
     def _kernel_gradient(
         self, settings: KernelSettings, G: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Derivatives of Σ G_ik k(x_i, x_k) by log σ, log p and log η."""
+        """Derivatives of Σ G_ik k(x_i, x_k) with respect to log σ, log p and log η."""
         d, m = self.XT.shape
         parts = blocks(m, law_kernels.ROWS)
         by_rate, by_p = np.zeros((2, len(parts), d))
@@ -223,7 +223,7 @@ class Likelihood:
         return float(value + 0.5 * _ORDER_PENALTY * np.sum(orders**2)), slopes
 
     def descend(self, theta: NDArray[np.float64], steps: int) -> tuple[NDArray[np.float64], float]:
-        """Minimise from theta by so many steps of L-BFGS; where it ends and the value there."""
+        """Minimise from theta by at most `steps` of L-BFGS; return the end point and its value."""
         own = 1 if self.prior.isotropic else len(self.XT)
         bounds = [
             *[_SCALE] * own,
@@ -239,12 +239,12 @@ class Likelihood:
         return found.x, float(found.fun)
 
     def worth_keeping(self, theta: NDArray[np.float64], value: float) -> NDArray[np.intp]:
-        """Variables that the likelihood would miss.
+        """Variables worth keeping for the likelihood.
 
-        As many as possible are left out, the weakest first, found by bisection, such that without
-        them, all else equal, the likelihood falls by less than log M (what the criterion of Schwarz
-        asks of the two parameters of one variable) and a quarter for each (much of what useless
-        parameters gain by chance).
+        Drops as many of the weakest variables as possible, a number found by bisection, as long as
+        the log likelihood without them, all else equal, falls by at most log M (the price of the
+        two parameters of one variable in Schwarz's criterion) plus a quarter for each (much of what
+        useless parameters gain by chance).
         """
         d = len(self.XT)
         if self.prior.isotropic or d == 1:
@@ -262,11 +262,11 @@ class Likelihood:
         return np.sort(order[fewest:])
 
     def restricted(self, kept: NDArray[np.intp]) -> Likelihood:
-        """The same for some of the inputs."""
+        """The same likelihood for some of the inputs."""
         return replace(self, XT=np.ascontiguousarray(self.XT[kept]))
 
     def without(self, theta: NDArray[np.float64], kept: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Parameters that are left when only some of the inputs are kept."""
+        """Parameters that remain if only some of the inputs are kept."""
         if self.prior.isotropic:
             return theta
         d = len(self.XT)

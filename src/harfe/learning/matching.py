@@ -2,10 +2,10 @@
 
     minimise over S and c with |S| = s   Σ_i w_i |f(x_i) - (A c)_i|² + α‖c‖²
 
-The reference f is smooth and free of noise, and it can be asked anywhere: at the training rows and
-at as many points between and beside them as it takes. Features are screened by ridge to a core,
+The reference f is smooth and free of noise, and it can be evaluated anywhere: at the training rows
+and at as many points between and around them as needed. Features are screened by ridge to a core,
 from which forward selection takes, one by one, the feature that lowers the objective most given
-those before (orthogonal least squares): nested supports of every size for the price of one.
+the previous ones (orthogonal least squares): nested supports of every size at the cost of one.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ from harfe.solvers.threshold import largest_rows
 _POINTS_PER_ROW, _FEWEST_POINTS, _MOST_POINTS = 10, 2000, 6000
 _NEIGHBOURS = 5
 
-# Share of the rows in the weight of all points.
+# Share of the rows in the total weight of the points.
 _ROW_SHARE = 0.5
 
 # An input with fewer distinct values than this share of the rows is not interpolated.
 _CONTINUOUS = 0.5
 
-# The core that forward selection chooses from, and the points of the screening before it.
+# Size of the core for forward selection, and number of points for the screening before it.
 _CORE = 1000
 _SCREENING_POINTS = 1500
 
 # Ridge weight of the matching, for columns of unit mean square: the noise of the reference in units
-# of the target's variance, within these bounds. Less than the noise gains nothing. The screening
-# takes a multiple: features that only correct others are not what is looked for.
+# of the target's variance, within these bounds. A smaller weight gains nothing. The screening uses
+# a multiple, to avoid features that only correct others.
 _ALPHA = (1e-9, 1e-6)
 _SCREENING_MULTIPLE = 100
 
 _FILL_BLOCK = 64
 
-# A feature with less than this left beside those chosen cannot be told from them.
+# A feature is dependent if the chosen ones leave less than this share of its power.
 _DEPENDENT = 1e-9
 
 
 @dataclass(frozen=True)
 class Points:
-    """Where a reference is matched.
+    """Points at which a reference is matched.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Points:
     values : array of shape (points, targets)
     weights : array of shape (points,), of mean 1
     noise : float
-        Variance of the noise that the reference was learned under.
+        Variance of the noise in the fit of the reference.
     """
 
     Z: NDArray[np.float64]
@@ -71,7 +71,7 @@ class Points:
 
 
 def most_points(n_rows: int) -> int:
-    """Points at which a reference of so many rows is matched."""
+    """Number of points at which a reference fitted to `n_rows` rows is matched."""
     return int(np.clip(_POINTS_PER_ROW * n_rows, _FEWEST_POINTS, _MOST_POINTS))
 
 
@@ -83,9 +83,9 @@ def make_points(
     noise: float,
     rng: np.random.Generator,
 ) -> Points:
-    """The rows, points between near rows, and rows with coordinates of two rows mixed.
+    """Return the rows, points between neighbouring rows, and mixtures of two rows' coordinates.
 
-    Near is measured in the inputs that are `used`.
+    Neighbours are found by the `used` inputs. Above 6000 rows, the points are a sample of the rows.
     """
     m = len(Z)
     extra = most_points(m) - m
@@ -114,8 +114,8 @@ def _between(
     one = rng.integers(len(Z), size=n)
     other = near[one, rng.integers(1, k + 1, size=n)]
     share = np.repeat(rng.random((n, 1)), Z.shape[1], axis=1)
-    # Where values recur (classes, counts, persons), there may be nothing between them: every
-    # second point keeps to values that occur.
+    # Between recurring values (classes, counts, persons) there may be nothing: every second point
+    # only takes values that occur.
     discrete = np.array([len(np.unique(column)) for column in Z.T]) < _CONTINUOUS * len(Z)
     share[::2, discrete] = np.rint(share[::2, discrete])
     return np.asarray(Z[one] + share * (Z[other] - Z[one]))
@@ -136,11 +136,11 @@ class Matched:
     support : int array of shape (s,), sorted
         Places in the pool.
     features : FeaturePool
-        The features: those of the pool, or what training made of them.
+        The features, as in the pool or trained.
     coef : array of shape (targets, s), of the raw features
     intercept : array of shape (targets,)
     gap : float
-        Mean square of what is left, summed over targets.
+        Mean square of the residual, summed over targets.
     """
 
     support: NDArray[np.intp]
@@ -190,7 +190,7 @@ class Columns:
 
 
 def match(pool: FeaturePool, points: Points, sizes: Sequence[int]) -> list[Matched]:
-    """Sparse expansions of the given sizes, as far as features can be told apart."""
+    """Return sparse expansions of the given sizes, as far as features are independent."""
     columns = Columns.of(pool, points)
     centre = np.average(points.values, axis=0, weights=points.weights)
     target = (points.values - centre) * np.sqrt(points.weights)[:, None]
@@ -212,7 +212,7 @@ def match(pool: FeaturePool, points: Points, sizes: Sequence[int]) -> list[Match
         )
         S = core[places]
         raw = c.T / columns.scale[S]
-        # The ridge solution lowers the power by c·moment, of which the penalty keeps a part.
+        # The objective of the ridge solution is power - c·moment, which includes the penalty.
         gap = power - float(np.sum(c * moment[places])) - shift * float(np.sum(c**2))
         out.append(Matched(S, pool.take(S), raw, centre - raw @ columns.mean[S], max(gap, 0.0)))
     return out
@@ -221,9 +221,9 @@ def match(pool: FeaturePool, points: Points, sizes: Sequence[int]) -> list[Match
 def _screen(
     columns: Columns, target: NDArray[np.float64], largest: int, alpha: float
 ) -> NDArray[np.intp]:
-    """Features of large coefficients in ridge solutions on a part of the points, halving."""
+    """Features with large coefficients in ridge solutions on some of the points, by halving."""
     S = np.flatnonzero(np.isfinite(columns.scale))
-    # Every so manieth point: rows, points between and mixed points alike.
+    # Every k-th point, so that rows, points between rows and mixtures are all included.
     some = slice(None, None, -(-len(target) // _SCREENING_POINTS))
     t = target[some]
     size = max(_CORE, largest)
@@ -241,9 +241,9 @@ def forward_order(
 ) -> NDArray[np.intp]:
     """Places in the order of forward selection by orthogonal least squares.
 
-    `gram` holds the ridge weight on its diagonal. The next feature is the one that lowers the
-    objective most given those before: |r_j|²/d_j, with r_j its correlation with the residual and
-    d_j what is left of its power. Both are kept up by a partial Cholesky factor.
+    `gram` includes the ridge weight on its diagonal. The next feature is the one that lowers the
+    objective most given the previous ones: by |r_j|²/d_j, with r_j its correlation with the
+    residual and d_j its power not yet explained. A partial Cholesky factor updates both.
     """
     n = len(gram)
     left, r = np.diag(gram).copy(), moment.copy()

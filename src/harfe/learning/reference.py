@@ -2,10 +2,10 @@
 
     minimise over f   Σ_k w_k (t_k - f(x_k))² / ν + ‖f‖²
 
-in the space of the law's kernel with a constant added; the mean of the Gaussian process. Its value
-at x is Σ_k β_k (1 + k(x, x_k)), with one β a row: exact and smooth, and as dear as it is large. It
-is what a sparse expansion is matched to. Where rows are too many for that system, the ridge
-solution on a large pool of features takes its place.
+in the space of the law's kernel with a constant added; this is the mean of the Gaussian process.
+Its value at x is Σ_k β_k (1 + k(x, x_k)), with one β per row: exact and smooth, but as expensive as
+it is large. Sparse expansions are matched to it. If there are too many rows for that system, the
+ridge solution on a large pool of features takes its place.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from harfe.learning.standard_rows import StandardRows
 from harfe.solvers.homes import make_problem
 from harfe.solvers.ridge import RestrictedRidge
 
-# Up to so many rows the system is solved exactly.
+# Up to this number of rows the system is solved exactly.
 EXACT_ROWS = 3000
 
-# Features of the pool that is used beyond.
+# Number of features in the pool that is used for more rows.
 POOL = 3000
 
 _PREDICT_BLOCK = 2048
 
-# What is added to the diagonal in units of the largest eigenvalue: rounding makes the kernel of
-# near rows indefinite by as much.
+# Added to the diagonal, in units of the trace: rounding makes the kernel of nearby rows indefinite
+# by about this much.
 _JITTER = 1e-14
 
 
@@ -95,7 +95,7 @@ class PoolReference:
 
     @classmethod
     def fit(cls, settings: KernelSettings, data: StandardRows, pool: FeaturePool) -> PoolReference:
-        """Solve the ridge problem whose prior is that of the kernel."""
+        """Solve the ridge problem that has the prior of the kernel."""
         problem = make_problem(
             pool,
             data.Z,
@@ -125,6 +125,6 @@ class StackedReference:
     weights: tuple[float, ...]
 
     def predict(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Weighted sum of their values."""
+        """Weighted sum of the references' values."""
         values = [w * part.predict(Z) for part, w in zip(self.parts, self.weights, strict=True)]
         return np.asarray(sum(values))

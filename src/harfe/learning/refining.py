@@ -1,10 +1,10 @@
-"""Train the weights and phases of few features: variable projection.
+"""Training the weights and phases of few features by variable projection.
 
     minimise over w, b   min over c   Σ_i w_i |f(x_i) - Σ_j c_j φ(<x_i, w_j> + b_j)|² + α‖c‖²
 
 for a fixed number of features that each keep their variables. The weights are then no longer
-random: they start from a draw and end where the reference f wants them, so that a fraction of the
-features does. Steps are those of Levenberg and Marquardt on the problem in w and b alone, from
+random: they start from a draw and are trained to fit the reference f, so that a fraction of the
+features is enough. Steps are those of Levenberg and Marquardt on the problem in w and b alone, from
 which the coefficients are projected out (Golub and Pereyra, in Kaufman's form).
 """
 
@@ -75,7 +75,7 @@ class _Problem:
         return out
 
     def centred(self, rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Rows less their weighted mean, times the roots of the weights; and the mean."""
+        """Rows minus their weighted mean, times the roots of the weights; and the mean."""
         mean = rows @ self.weights / self.n_points
         rows -= mean[:, None]
         rows *= self.roots
@@ -99,7 +99,7 @@ class _Problem:
         return _Projection(pool, A, mean, factor, coef, residual, objective)
 
     def slopes(self, state: _Projection) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Gauss-Newton matrix and descent direction by phases, then weights."""
+        """Gauss-Newton matrix and descent direction, for the phases, then the weights."""
         pool, P = state.pool, self.n_points
         code, sign = ACTIVATIONS[pool.activation].derivative
         slope = self.evaluate(pool, code)
@@ -129,7 +129,7 @@ class _Problem:
         return matrix, direction
 
     def descend(self, pool: FeaturePool) -> _Projection | None:
-        """Levenberg-Marquardt from the pool."""
+        """Run Levenberg-Marquardt from the pool."""
         state = self.project(pool)
         if state is None:
             return None
@@ -177,20 +177,20 @@ class _Problem:
 
 
 def refine(start: Matched, points: Points, sizes: Sequence[int]) -> list[Matched]:
-    """Train, drop the features that are missed least, train again, and so on down the sizes.
+    """Train features, drop the least important, and repeat down to the smallest size.
 
     Parameters
     ----------
     start : Matched
-        Features to begin with, at least as many as the largest size that is wanted.
+        Initial features, at least as many as the largest size wanted.
     points : Points
     sizes : sequence of int
         Sizes larger than the start's are left out.
 
     Returns
     -------
-    list of Matched, sizes rising
-        Their supports name the features of the pool that each began as.
+    list of Matched, by increasing size
+        Each support lists the features of the pool from which training started.
     """
     problem = _Problem(points)
     support, pool = start.support, start.features

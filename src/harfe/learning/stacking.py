@@ -1,9 +1,9 @@
-"""How much each of several predictors counts in a stack: weights learned from held-out rows.
+"""Weights of several predictors in a stack, learned from held-out rows.
 
     minimise over w >= 0   Σ_i (y_i - Σ_k w_k f_k(x_i))²,
 
 each f_k fitted without the fold that row i belongs to. A stack has more freedom than any of its
-parts, so it must earn its place: one fold with a large error must not decide.
+parts, so it must be clearly better: one fold with a large error must not decide.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-# The squared error of a stack must be lower than that of the best part by this share in all, and
-# lower at all in this share of the folds.
+# The squared error of a stack must be lower than that of the best part by this share overall, and
+# lower by any amount in this share of the folds.
 _GAIN = 0.01
 _AGREEING_FOLDS = 0.8
 
 # Parts with less weight than this are left out.
 _LEAST_WEIGHT = 0.02
 
-# Training multiplies the last bits, which depend on the order of the rows.
+# Weights are rounded: training amplifies the last bits, which depend on the order of the rows.
 _DIGITS = 6
 
 
 def stack_weights(
     predicted: Sequence[NDArray[np.float64]], wanted: Sequence[NDArray[np.float64]], best: int
 ) -> NDArray[np.float64]:
-    """Weights of the parts; that of the best is 1 and the others' 0 where a stack does not pay.
+    """Return the weights of the parts: 1 for the best and 0 for the others if a stack is no better.
 
     Parameters
     ----------
     predicted : sequence of arrays of shape (values, parts)
-        What each part says of the held-out values of a fold, about the mean of the others.
+        Each part's predictions of the held-out values of a fold, minus the mean of the others.
     wanted : sequence of arrays of shape (values,)
-        What they are.
+        The held-out values, minus the same mean.
     best : int
-        The part that predicts best alone.
+        The part that predicts best on its own.
     """
     alone = np.zeros(predicted[0].shape[1])
     alone[best] = 1.0

@@ -1,6 +1,6 @@
 """The fitted function as a value: f(x) = intercept + Σ_j c_j φ(<x, w_j> + b_j), s features only.
 
-Everything after the fit works on this: prediction, gradients, explanations, formulas, files.
+Everything after the fit uses it: prediction, gradients, explanations, formulas, files.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from harfe.features.activations import ACTIVATIONS, CODES
 from harfe.features.pool import FeaturePool, Rows
 from harfe.features.units import InputBounds
 
-# Rows handled at a time; also the unit of work of a thread.
+# Rows handled at a time, by one thread.
 _ROW_BLOCK = 2048
 
-# Gradients hold s slopes a row: fewer at a time, or taking fresh memory costs more than the sines.
+# Gradients need s slopes per row: with more rows, allocating memory costs more than the sines.
 _GRADIENT_ROWS = 256
 
 
@@ -38,9 +38,9 @@ class Expansion:
     columns : tuple of str
         Names of the inputs.
     complex_output : bool
-        False takes the real part, which is what exp features with real y predict.
+        If false, the real part is the prediction, as for exp features with real y.
     bounds : InputBounds or None
-        Bounds to which inputs are clipped first; None for none.
+        Bounds to which inputs are clipped first, if any.
     """
 
     features: FeaturePool
@@ -51,10 +51,10 @@ class Expansion:
     bounds: InputBounds | None = None
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Values at the rows of X, shape (rows, targets): nothing of size rows × s is held."""
+        """Values at the rows of X, shape (rows, targets); nothing of size rows × s is stored."""
         X = np.asarray(X)
         used, compact = self._compact()
-        terms = list(_real_terms(self.features.activation, self.coef, self.complex_output))
+        sums = list(_real_sums(self.features.activation, self.coef, self.complex_output))
         parts = 2 if self.complex_output else 1
         out = np.empty((parts * len(self.coef), len(X)))
         intercept = _stack(self.intercept, self.complex_output)
@@ -62,7 +62,7 @@ class Expansion:
         def work(rows: slice) -> None:
             inputs = Rows.of(self._clipped(X[rows, used], used))
             total = np.repeat(intercept[:, None], inputs.n_rows, axis=1)
-            for activation, coef in terms:
+            for activation, coef in sums:
                 kernels.predict(
                     inputs.transposed,
                     inputs.largest,
@@ -90,7 +90,7 @@ class Expansion:
         out = np.zeros((parts * len(coef), len(X), X.shape[1]))
         for rows in blocks(len(X), _GRADIENT_ROWS):
             inputs = Rows.of(self._clipped(X[rows]))
-            for kind, real_coef in _real_terms(activation, coef, self.complex_output):
+            for kind, real_coef in _real_sums(activation, coef, self.complex_output):
                 slope = np.empty((len(self.features), inputs.n_rows))
                 arguments = (self.features.indices, self.features.values, self.features.phases)
                 kernels.features(
@@ -103,7 +103,7 @@ class Expansion:
         return out[: len(coef)] + 1j * out[len(coef) :] if self.complex_output else out
 
     def names(self) -> list[str]:
-        """Readable names of the kept features; inputs that are clipped say so."""
+        """Readable names of the kept features, with clipped inputs as ``clip(x, lower, upper)``."""
         return self.features.names([self._label(j) for j in range(len(self.columns))])
 
     def evaluate_features(self, X: ArrayLike) -> NDArray[Any]:
@@ -121,7 +121,7 @@ class Expansion:
         return f"clip({self.columns[j]}, {self.bounds.lower[j]:.6g}, {self.bounds.upper[j]:.6g})"
 
     def _compact(self) -> tuple[NDArray[np.intp], FeaturePool]:
-        """The inputs that occur, and the features in terms of those alone."""
+        """The inputs in use, and the features with indices among these alone."""
         indices = self.features.indices
         used = np.unique(indices[indices >= 0])
         if not len(used):
@@ -136,7 +136,7 @@ def _stack(values: NDArray[Any], complex_output: bool) -> NDArray[np.float64]:
     return np.concatenate([values.real, values.imag]) if complex_output else values.real.copy()
 
 
-def _real_terms(
+def _real_sums(
     activation: str, coef: NDArray[Any], complex_output: bool
 ) -> Iterator[tuple[str, NDArray[np.float64]]]:
     """Write Σ c φ as sums of real features with real coefficients, one row per real output.

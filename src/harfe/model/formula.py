@@ -2,8 +2,8 @@
 
     f(x) = intercept + Σ_j c_j φ(<x, w_j> + b_j), the largest |c_j| first.
 
-Text and LaTeX are for reading and carry as many digits as asked for; with 17 the text is the
-function to rounding. Real parts are written out: Re c·exp(iz) = |c|·cos(z + arg c).
+Text and LaTeX are for reading and have `precision` digits; with 17 the text equals the function up
+to rounding. Real parts are written out: Re c·exp(iz) = |c|·cos(z + arg c).
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from harfe.model.expansion import Expansion
 
 KINDS = ("text", "latex", "sympy")
 
-# Words of the formula itself, and those that clipping takes in the code sympy makes of it.
+# Names used by the formula itself, and by clipping in the code that sympy generates.
 _TEXT_WORDS = {*ACTIVATIONS, "clip", "minimum", "maximum"}
 _CLIP_WORDS = {"reduce", "minimum", "maximum", "Min", "Max"}
 
 # Powers of ten between which numbers are written out.
 _PLAIN = range(-4, 6)
 
-# What stands for itself neither in LaTeX nor in matplotlib, and what both know in its place.
+# Characters that are special in LaTeX or matplotlib, and replacements that both understand.
 _LATEX_ESCAPES = {c: f"\\{c}" for c in "_%#$&{}"}
 _LATEX_SYMBOLS = {"\\": r"\backslash", "^": r"\wedge", "~": r"\sim"}
 
 
 def formula(expansion: Expansion, kind: str = "text", precision: int = 3, target: int = 0) -> Any:
-    """Write down a fitted function.
+    """Return a fitted function as a formula.
 
     Parameters
     ----------
     expansion : Expansion
     kind : {"text", "latex", "sympy"}, default="text"
-        Text such as ``y = 0.52 + 1.3*sin(0.31*age - 1.2*bmi + 0.5)``, in which names that are no
-        identifiers stand in backquotes; LaTeX for a formula, without dollar signs; or a
-        sympy.Expr with every digit, its symbols those of :func:`input_symbols`.
+        Text such as ``y = 0.52 + 1.3*sin(0.31*age - 1.2*bmi + 0.5)``, with names that are not
+        identifiers in backquotes; LaTeX without dollar signs; or a sympy.Expr with all digits and
+        the symbols of :func:`input_symbols`.
     precision : int, default=3
         Significant digits of text and LaTeX.
     target : int, default=0
@@ -72,10 +72,10 @@ def formula(expansion: Expansion, kind: str = "text", precision: int = 3, target
 
 
 def input_symbols(expansion: Expansion) -> tuple[Any, ...]:
-    """Symbols of the inputs, in their order, as in the sympy expression.
+    """Symbols of the inputs in the sympy expression, in the order of the columns.
 
-    They are named as the columns, where that is an identifier: other characters become ``_``, words
-    of Python and names of functions get one more ``_``, names that agree then are numbered.
+    They have the names of the columns, made into identifiers: other characters become ``_``,
+    keywords and names of functions get another ``_``, and names that then agree are numbered.
     ``sympy.lambdify(input_symbols(expansion), formula(expansion, "sympy"))(*X.T)`` predicts.
     """
     sympy = _sympy()
@@ -99,7 +99,7 @@ class _Addend:
 
 
 def _addends(expansion: Expansion, target: int) -> list[_Addend]:
-    """Features with a coefficient, the largest first; real ones where the output is real."""
+    """Features with non-zero coefficients, the largest first; real if the output is real."""
     features, coefs = expansion.features, expansion.coef[target]
     addends, present = [], features.present
     for j in np.argsort(-np.abs(coefs), kind="stable"):
@@ -150,7 +150,7 @@ def _sum(expansion: Expansion, target: int, style: _Style) -> str:
 
 
 def _joined(parts: Iterable[tuple[Any, str]], style: _Style) -> str:
-    """Numbers times factors, with their signs between them."""
+    """Sum of numbers times factors, with the signs as operators."""
     text = ""
     for value, factor in parts:
         if isinstance(value, complex):
@@ -191,13 +191,13 @@ def _left(expansion: Expansion, target: int) -> str:
 
 
 def _rounded(value: float, precision: int) -> Decimal:
-    """So many significant digits, fewer if these are the value already."""
+    """Round to `precision` significant digits, fewer if those are exact."""
     text = f"{value:.{precision}g}"
     return Decimal(repr(value) if float(text) == value else text).normalize()
 
 
 def _mantissa(number: Decimal) -> tuple[str, int]:
-    """Digits and power of ten; the power is 0 where the number is written out."""
+    """Digits and power of ten; the power is 0 if the number is written out."""
     if number == 0 or number.adjusted() in _PLAIN:
         return f"{number:f}", 0
     return f"{number.scaleb(-number.adjusted()):f}", number.adjusted()
@@ -242,7 +242,7 @@ def _latex(precision: int) -> _Style:
 
 
 def _latex_name(column: str) -> str:
-    """A letter with its number as x_{1}, anything else upright, as text."""
+    """A letter with a number as x_{1}, anything else as upright text."""
     letter = re.fullmatch("([A-Za-z])([0-9]*)", column)
     if letter:
         return letter[1] + (f"_{{{letter[2]}}}" if letter[2] else "")
@@ -257,7 +257,7 @@ def _latex_name(column: str) -> str:
 
 
 def _identifier(column: str, taken: set[str]) -> str:
-    # Python takes names for the same that agree after this.
+    # Python treats names that agree in this form as the same.
     name = re.sub(r"\W", "_", unicodedata.normalize("NFKC", column))
     if not name.isidentifier():
         name = f"x_{name}"
@@ -265,7 +265,7 @@ def _identifier(column: str, taken: set[str]) -> str:
 
 
 def _functions(sympy: Any) -> set[str]:
-    """Names of functions in the code that sympy makes of an expression."""
+    """Names of functions in the code that sympy generates from an expression."""
     z = sympy.Symbol("z")
     kind = sympy.core.function.Application
     calls = [call for row in ACTIVATIONS.values() for call in row.sympy(sympy, z).atoms(kind)]
@@ -295,6 +295,6 @@ def _sympy() -> Any:
         import sympy
     except ImportError as error:
         raise ImportError(
-            'kind="sympy" needs sympy: pip install "harfe[formula]"; or take kind="text"'
+            'kind="sympy" needs sympy: pip install "harfe[formula]"; or use kind="text"'
         ) from error
     return sympy

@@ -1,7 +1,7 @@
-"""How to have all N features again that a fit drew, without keeping them.
+"""Restoring all N features that a fit drew, without storing them.
 
-Feature j is a function of the seed, j and the law; the units of the inputs carry it to the user's.
-Few numbers stand for all features, but for those whose weights were trained.
+Feature j is a function of the seed, j and the law, converted to the user's units. So a few numbers
+describe all features except those with trained weights.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class PoolOrigin:
-    """What law and seed do not say of a pool.
+    """What it takes, besides law and seed, to restore a pool.
 
     Attributes
     ----------
     units : InputUnits
-        Those that it was drawn in.
+        Units in which it was drawn.
     places : int array of shape (trained,)
-        Features that are other than they were drawn, ascending.
+        Places of the features that differ from those drawn, ascending.
     features : FeaturePool
-        These features.
+        The features at these places.
     index_digest : str
-        SHA-256 of the index sets that were drawn.
+        SHA-256 of the drawn index sets.
     totals : array of shape (4,)
-        Sums of weights and phases that were drawn, and of their magnitudes.
+        Sums of the drawn weights and phases, and of their magnitudes.
     """
 
     units: InputUnits
@@ -47,7 +47,7 @@ class PoolOrigin:
 
     @classmethod
     def of(cls, pool: FeaturePool, law: Law, seed: int, units: InputUnits) -> PoolOrigin:
-        """Compare a pool with what law and seed give."""
+        """Compare a pool with the one drawn by law and seed."""
         drawn = _draw(law, len(pool), seed, units)
         same = (
             np.all(pool.indices == drawn.indices, axis=1)
@@ -58,15 +58,15 @@ class PoolOrigin:
         return cls(units, places, pool.take(places), _digest(drawn), _totals(drawn))
 
     def draw(self, law: Law, n: int, seed: int) -> FeaturePool:
-        """Draw the pool again; warns if that does not give what it was."""
+        """Draw the pool again; warns if the result differs from the original."""
         drawn = _draw(law, n, seed, self.units)
         totals = _totals(drawn)
         near = np.abs(totals - self.totals)[:2] <= _ROUNDING * totals[2:]
         if _digest(drawn) != self.index_digest or not np.all(near):
             warnings.warn(
-                "The features that were drawn for this model cannot be drawn again: this version "
-                "of NumPy or harfe draws others. Predictions do not depend on them; weights_, "
-                "bias_ and pool shares are right for the kept features only",
+                "The features drawn for this model cannot be reproduced: this version of NumPy or "
+                "harfe draws others. Predictions do not depend on them; weights_, bias_ and pool "
+                "shares are correct for the kept features only",
                 UserWarning,
                 stacklevel=2,
             )

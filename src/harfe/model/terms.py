@@ -2,8 +2,8 @@
 
     f(x) = intercept + Σ_u f_u(x_u),   f_u = Σ {c_j φ(<x, w_j> + b_j) : w_j ≠ 0 exactly on u}.
 
-This is the raw grouping: terms overlap (a term of two variables also holds what is due to one of
-them alone) and do not average to zero. `harfe.explain.anova` takes them apart.
+This is the raw grouping: terms overlap (a term of two variables also contains the effects of each
+alone) and do not average to zero. `harfe.explain.anova` separates them.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def feature_sets(features: FeaturePool) -> list[IndexSet]:
 
 
 def index_sets(features: FeaturePool) -> list[IndexSet]:
-    """Every set of variables that some feature uses, once: fewer variables first, then by number.
+    """Distinct sets of variables that features use, ordered by size, then by index.
 
-    A feature all of whose weights are 0 uses the empty set.
+    A feature with no weight other than 0 uses the empty set.
     """
     return sorted(set(feature_sets(features)), key=lambda u: (len(u), u))
 
@@ -70,7 +70,7 @@ def eval_terms(expansion: Expansion, X: ArrayLike) -> NDArray[Any]:
 
 
 def term_values(expansion: Expansion, X: ArrayLike) -> NDArray[Any]:
-    """The same, of shape (rows, terms, targets) whatever the number of targets."""
+    """Like `eval_terms`, but always of shape (rows, terms, targets)."""
     X = np.asarray(X)
     groups = group_features(expansion)
     dtype = complex if expansion.complex_output else float
@@ -83,10 +83,10 @@ def term_values(expansion: Expansion, X: ArrayLike) -> NDArray[Any]:
 def term_strengths(
     expansion: Expansion, X: ArrayLike, weights: NDArray[np.float64], unit: ArrayLike = 1.0
 ) -> NDArray[np.float64]:
-    """Variance of every raw term over the rows of X, counted by weight, shape (terms,).
+    """Weighted variance of every raw term over the rows of X, shape (terms,).
 
-    Several targets are summed, each in units of `unit`; of complex values it is the mean square
-    distance from the mean. One term at a time is held.
+    Several targets are summed, each in units of `unit`; for complex values it is the mean squared
+    distance from the mean. Only one term at a time is in memory.
     """
     X = np.asarray(X)
     share = weights / weights.sum()
@@ -104,7 +104,7 @@ def strongest_terms(
     weights: NDArray[np.float64],
     n_terms: int,
 ) -> NDArray[np.intp]:
-    """Places of the features of the strongest terms, sorted; of equal ones the first in order.
+    """Places of the features of the strongest terms, sorted; ties go to the earlier term.
 
     Strength is the variance of the raw term over the rows, in units of the deviation of each of the
     targets y of shape (rows, targets).
@@ -117,7 +117,7 @@ def strongest_terms(
 
 
 def _parts(expansion: Expansion, groups: Any) -> Iterator[Expansion]:
-    """One small expansion a term, without an intercept."""
+    """Yield a small expansion for each term, without an intercept."""
     zero = np.zeros_like(expansion.intercept)
     for places in groups:
         yield replace(

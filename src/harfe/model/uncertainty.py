@@ -6,11 +6,11 @@ observation at x is
 
     σ² (1 + h(x)),   h(x) = (1 + a(x)* (A_S*WA_S/M + α)⁻¹ a(x)) / M,
 
-with a(x) the kept features, centred and scaled as in `harfe.solvers.problem`. That takes the
-support for given. So σ² is not that of the residuals of the fit but of rows that neither the fit
-nor the choice of its settings has seen: σ² = Σ w r²/(1 + h) / Σ w over out-of-fold residuals r. The
-same r/√(1 + h), ranked by size, give intervals that hold their level whatever the law of the noise
-(conformal prediction).
+with a(x) the kept features, centred and scaled as in `harfe.solvers.problem`. This takes the
+support as given. Therefore σ² is estimated not from the residuals of the fit but from rows that
+neither the fit nor the choice of its settings has seen: σ² = Σ w r²/(1 + h) / Σ w over out-of-fold
+residuals r. The same r/√(1 + h), ranked by size, give intervals with the stated coverage whatever
+the distribution of the noise (conformal prediction).
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ from harfe.solvers.problem import Problem
 
 _ROW_BLOCK = 2048
 
-# A posterior much wider than the noise says that nothing is known, not how much: residuals divided
-# by it would vanish, and intervals elsewhere with them.
+# A posterior much wider than the noise only means that nothing is known: residuals divided by it
+# would vanish, and intervals elsewhere with them.
 _LARGEST_LEVERAGE = 10.0
 
-# What the product of a level and a number of residuals may be off by.
+# Relative rounding error of the product of a level and a number of residuals.
 _ROUNDING = 1e-12
 
-# The Gram matrix of a support may be singular; with this share of its mean diagonal it is not.
+# The Gram matrix of a support may be singular; with this share of its mean diagonal added, it is
+# not.
 _SMALLEST_SHIFT = 1e-10
 
 
@@ -70,10 +71,10 @@ class Posterior:
         )
 
     def leverage(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Variance h of the fitted function at the rows of X, in units of the noise's."""
+        """Variance h of the fitted function at the rows of X, in units of the noise variance."""
         out = np.zeros(len(X))
         with one_blas_thread():
-            # Older LAPACK wrappers refuse an empty triangle, which a constant model has.
+            # Older LAPACK wrappers reject an empty triangle, which a constant model has.
             for rows in blocks(len(X) if len(self.factor) else 0, _ROW_BLOCK):
                 a = (self.expansion.evaluate_features(X[rows]) - self.mean) / self.scale
                 half = sla.solve_triangular(self.factor, a.conj().T, lower=True, check_finite=False)
@@ -91,11 +92,11 @@ class Uncertainty:
     noise : array of shape (targets,)
         Variance σ² of the noise.
     scores : array of shape (residuals, targets)
-        |r|/√(1 + h), each column rising.
+        |r|/√(1 + h), each column ascending.
     weights : array of shape (residuals, targets)
         Weights of the rows that `scores` belong to.
     mean_square : array of shape (targets,) or None
-        Mean of r² itself: the error on rows that were held out, choices included.
+        Mean of r² itself: the error on held-out rows, including the choice of settings.
     """
 
     posterior: Posterior
@@ -114,16 +115,16 @@ class Uncertainty:
         y: NDArray[Any],
         weights: NDArray[np.float64],
     ) -> Uncertainty:
-        """Collect residuals fold by fold.
+        """Estimate noise and intervals from out-of-fold residuals.
 
         Parameters
         ----------
         posterior : Posterior
-            Of the model that will predict.
+            Posterior of the model that will predict.
         folds : iterable of (training rows, held-out rows)
         fit_without : callable
-            (number of the fold, training rows) -> expansion and posterior of a model fitted on
-            these rows, all choices included.
+            (number of the fold, training rows) -> expansion and posterior of a model fitted to
+            these rows, including the choice of settings.
         X, y, weights : arrays
         """
         sizes, counts, squares = [], [], []
@@ -151,15 +152,15 @@ class Uncertainty:
         return _widening(self.posterior, X) * np.sqrt(self.noise)
 
     def half_width(self, X: NDArray[np.float64], level: float) -> NDArray[np.float64]:
-        """Half the width of intervals that hold a new observation with probability `level`."""
+        """Half the width of intervals that contain a new observation with probability `level`."""
         total = np.cumsum(self.weights, axis=0)
-        # The new observation is one more of its kind, and may be the largest.
+        # The new observation counts as one more residual, possibly the largest.
         wanted = level * (total[-1] + 1) * (1 - _ROUNDING)
         if np.any(wanted > total[-1]):
             needed = int(np.ceil(level / (1 - level) * (1 - _ROUNDING)))
             raise ValueError(
-                f"interval={level!r} needs out-of-fold residuals of weight {needed} or more, and "
-                f"theirs is {total[-1].min():.6g}; pass a lower level"
+                f"interval={level!r} needs out-of-fold residuals of total weight {needed} or more, "
+                f"but it is {total[-1].min():.6g}; pass a lower level"
             )
         place = [int(np.searchsorted(total[:, t], wanted[t])) for t in range(len(self.noise))]
         quantile = self.scores[place, np.arange(len(self.noise))]

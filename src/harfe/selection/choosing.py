@@ -1,9 +1,9 @@
-"""Which sparse model to take, from what folds say of all of them.
+"""Choosing a sparse model by the held-out scores of all of them.
 
-Held-out rows are noisy: among many models some look good by chance. Two things are known beforehand
-and used against that. A match was made to agree with the dense reference; where it strays from it
-on rows that were held out and still looks better, that is chance more often than not. And fits on
-the data have every ridge weight to look good with, where a match has one chance a size.
+Held-out rows are noisy: among many models some look good by chance. Two things known beforehand
+reduce that. A match is made to agree with the dense reference; if it strays from it on held-out
+rows and still looks better, that is usually chance. And fits on the data have a chance to look good
+with every ridge weight, but a match only one for each size.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 # Mean errors this close to the lowest count as equal: the fewest features win.
 _EQUAL = 0.005
 
-# Fits on the data must beat the best match by so many standard errors over the folds.
+# Fits on the data must beat the best match by this many standard errors over the folds.
 _CLEARLY = 2.0
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A cell of the table: a pool, a sparsity and a ridge weight, by their places."""
+    """A cell of the table: indices of a pool, a size and a ridge weight; and its score."""
 
     pool: int
     size: int
@@ -52,7 +52,7 @@ def choose_cell(
         Which kinds are fits on the data.
     sizes : sequence of int
     selection : {"best", "one_se"}
-        The fewest features of all within 0.5 % of the best, or within one standard error.
+        The fewest features within 0.5 % of the best, or within one standard error.
     """
     data = np.where(on_data[:, None, None, None], scores, np.nan)
     matches = np.where(on_data[:, None, None, None], np.nan, scores - straying)
@@ -67,11 +67,11 @@ def choose_cell(
 
 
 def choose(scores: NDArray[np.float64], sizes: Sequence[int], selection: str) -> Choice:
-    """Pick a cell of `scores` (pools, sizes, alphas, folds), of the pools with the most folds.
+    """Pick a cell of `scores` (pools, sizes, alphas, folds) among the pools with the most folds.
 
-    "best" has the highest mean score. "one_se" has the fewest features of all whose mean is within
-    one standard error of the best, and among those the highest mean. Ties go to the fewest
-    features, then to the larger ridge weight.
+    "best" picks the highest mean score. "one_se" picks the fewest features with a mean within one
+    standard error of the best, and among those the highest mean. Ties go to the fewest features,
+    then to the larger ridge weight.
     """
     counts = np.sum(np.isfinite(scores[:, 0, 0, :]), axis=-1)
     complete = np.flatnonzero(counts == counts.max())
@@ -87,10 +87,10 @@ def fewest_features(
     sizes: Sequence[int],
     slack: float | None,
 ) -> Choice:
-    """The cell with the fewest features among those whose mean merit counts as the best.
+    """Pick the cell with the fewest features among those with a mean merit close to the best.
 
-    That is within a share `slack` of it, or with None within one standard error. Ties go to the
-    higher merit, then to the larger ridge weight.
+    Close means within a share `slack` of it, or, if that is None, within one standard error. Ties
+    go to the higher merit, then to the larger ridge weight.
     """
     mean = _means(merit)
     best = _highest(merit)
@@ -104,7 +104,7 @@ def fewest_features(
 
 
 def _means(merit: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean over the folds; -inf for what was not run on all of them."""
+    """Mean over the folds; -inf for cells that were not run on all of them."""
     mean = np.mean(merit, axis=-1)
     return np.where(np.isfinite(mean), mean, -np.inf)
 

@@ -1,4 +1,4 @@
-"""Candidates for the settings that cross-validation chooses: as given, or so many of them."""
+"""Candidates for the settings that cross-validation chooses: a list, or as many as requested."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 
 from harfe._core.arguments import is_whole
 
-# What a number of candidates stands for: the first so many orders; so many numbers from the first
-# to the last in equal ratios. Measured on training rows, docs/decisions/0018.
+# Meaning of a number n of candidates: the first n orders; n numbers from the first to the last in
+# equal ratios. Measured on training rows, docs/decisions/0018.
 _ORDERS: tuple[Any, ...] = (2, 1, (1, 2), 3, (1, 2, 3), 4, (2, 3), 5)
 _SCALES = (0.2, 4.0)
 _ALPHAS = (1e-12, 10.0)
@@ -37,7 +37,7 @@ def candidate_orders(orders: Any, d: int) -> list[Any]:
 def _numbers(
     name: str, value: Any, low: float, high: float, *, middle: float, zero: bool = False
 ) -> list[float]:
-    """Candidates as given, or so many from `low` to `high` in equal ratios."""
+    """Candidates as given, or `value` numbers from `low` to `high` in equal ratios."""
     if is_whole(value) and value >= 1:
         return [middle] if value == 1 else np.geomspace(low, high, int(value)).tolist()
     try:
@@ -56,7 +56,7 @@ def _numbers(
 
 
 def candidate_sizes(value: Any, n_components: int, lightest_fold: float) -> list[int]:
-    """Candidates for s, rising."""
+    """Candidates for s, ascending."""
     if is_whole(value) and value >= 1:
         top = max(min(n_components, int(lightest_fold), _LARGEST_SIZE), 1)
         low = min(_SMALLEST_SIZE, top)
@@ -78,5 +78,5 @@ def candidate_scales(scales: Any) -> list[float]:
 
 
 def candidate_alphas(alphas: Any) -> list[float]:
-    """Candidates for the ridge weight, rising."""
+    """Candidates for the ridge weight, ascending."""
     return sorted(_numbers("alphas", alphas, *_ALPHAS, middle=1e-3, zero=True))

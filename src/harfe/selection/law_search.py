@@ -1,14 +1,14 @@
 """Selection under a learned law: which law, how its features are found, and how many.
 
-First the candidates for the law race (`harfe.selection.learn_law`). Under the winner, fitted anew
+First the candidates for the law are raced (`harfe.selection.learn_law`). Under the winner, refitted
 without each fold, three kinds of sparse models are tried at every size:
 
-- "data": features of the law chosen on y itself (the paper's objective), for every ridge weight;
+- "data": features of the law chosen to fit y (the paper's objective), for every ridge weight;
 - "matched": features chosen to match the reference;
 - "refined": those with weights and phases trained to match it.
 
-What is held out judges all of them, as rows of real y: neither the likelihood nor the gap to the
-reference decides.
+All of them are judged by their error on held-out rows of y, not by the likelihood or by the gap to
+the reference.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FoldTable = tuple[NDArray[np.float64], dict[tuple[str, int], Matched]]
 
 @dataclass
 class LawSearch:
-    """The race of the laws and the sparse models under the winner; a plan.
+    """A plan: the race of the laws, then the sparse models under the winner.
 
     Attributes
     ----------
@@ -57,11 +57,11 @@ class LawSearch:
 
     @property
     def most_tasks(self) -> int:
-        """Every candidate and the sparse models on every fold."""
+        """Number of tasks if all candidates and the sparse models run on all folds."""
         return self.race.most_tasks + len(self.race.folds)
 
     def stages(self) -> Iterator[Stage]:
-        """The race of the laws, then the sparse models without each fold."""
+        """Yield the race of the laws, then the sparse models without each fold."""
         yield from self.race.stages()
         self.weights = self.race.stacked()
         yield Stage(self._tasks, needed=True)
@@ -98,11 +98,11 @@ class LawSearch:
             self.tables[name] = result
 
     def tasks_later(self) -> int:
-        """Tasks to be expected after the current stage."""
+        """Number of tasks expected after the current stage."""
         return 0 if self.weights else self.race.tasks_later() + len(self.race.folds)
 
     def best_so_far(self) -> tuple[float, str]:
-        """Best mean score and the model that has it."""
+        """Best mean score so far, and the model that has it."""
         score, law = self.race.best_so_far()
         if not self.tables:
             return score, law
@@ -122,7 +122,7 @@ class LawSearch:
     def choose(self, selection: str, folds: Sequence[int] | None = None) -> Choice:
         """Pick a kind, size and ridge weight by these folds, all by default.
 
-        With a `scoring` of the user's own its scores decide alone.
+        With a user-defined `scoring`, its scores alone decide.
         """
         wanted = sorted(self.tables if folds is None else folds)
         _, scores, straying = self.table()[..., wanted]
@@ -134,7 +134,7 @@ class LawSearch:
         return choose_cell(scores, straying, on_data, sizes, selection)
 
     def outcome(self, selection: str) -> SearchOutcome:
-        """Choose, and fit all rows with the law and the choice."""
+        """Choose, then fit all rows with the law and the choice."""
         choice = self.choose(selection)
         errors, scores, _ = self.table()
         law = self.race.fit_all(self.weights)
@@ -160,7 +160,7 @@ class LawSearch:
         )
 
     def _fit_without(self, fold: int, selection: str) -> tuple[Expansion, Posterior]:
-        """The model of the rows outside a fold, with the settings that the other folds choose."""
+        """Fit the rows outside a fold with the settings chosen by the other folds."""
         others = [f for f in self.tables if f != fold]
         choice = self.choose(selection, others or None)
         law = self.race.fit_without(fold, self.weights)

@@ -1,8 +1,8 @@
 """Cross-validation as a race: every pool of features on a first fold, the better ones on the rest.
 
 For one pool and one fold, features are pruned once to a core (`harfe.solvers.path`), and from there
-every ridge weight prunes to every size: a table of errors on the held-out rows for the price of few
-fits. Pools that fall behind are not run on the remaining folds.
+every ridge weight prunes to every size: a table of held-out errors at the cost of a few fits. Pools
+that fall behind are not run on the remaining folds.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from harfe.selection.rows import Data, Scoring
 from harfe.selection.search import Digest, Stage, Task
 from harfe.solvers.path import prune_for_all
 
-# From this weight of held-out rows on, one fold tells good pools from bad.
+# With at least this weight of held-out rows, one fold can tell good pools from bad.
 _TELLING_WEIGHT = 150
 
 
@@ -44,8 +44,8 @@ def errors_on_fold(
 ) -> NDArray[np.float64]:
     """Held-out error and score of every (sparsity, ridge weight), shape (2, sizes, alphas).
 
-    The error is the weighted mean square, several targets in units of their deviation; without
-    `scoring` the score is its negative.
+    The error is the weighted mean square, with several targets in units of their deviation;
+    without `scoring` the score is its negative.
     """
     train, test = fold
     with one_blas_thread():
@@ -67,12 +67,12 @@ def errors_on_fold(
 
 @dataclass(frozen=True)
 class Pool:
-    """A law that takes part in the race.
+    """A law in the race.
 
     Attributes
     ----------
     order, scale
-        What it stands for in the grid.
+        Its values in the grid.
     law : FeatureLaw or MixedLaw
     given : bool
         Whether the user passed the law, instead of orders and scales.
@@ -85,7 +85,7 @@ class Pool:
 
     @property
     def label(self) -> str:
-        """The pool, for people."""
+        """Name of the pool in messages."""
         return "the given law" if self.given else f"order {self.order}, scale {self.scale:.3g}"
 
     @property
@@ -96,14 +96,14 @@ class Pool:
 
 @dataclass
 class Race:
-    """Pools against each other, fold by fold; a plan of `harfe.selection.search`.
+    """A plan of `harfe.selection.search`: pools against each other, fold by fold.
 
     Attributes
     ----------
     template : Template
         What all pools share.
     n_first : int
-        Folds that cover the rows once; those after them repeat the cut.
+        Number of folds that cover the rows once; later folds repeat that with other shuffles.
     errors : dict
         (pool, fold) -> what `errors_on_fold` returned.
     """
@@ -121,11 +121,11 @@ class Race:
 
     @property
     def most_tasks(self) -> int:
-        """Every pool on every fold."""
+        """Number of tasks if all pools run on all folds."""
         return len(self.pools) * len(self.folds)
 
     def stages(self) -> Iterator[Stage]:
-        """All pools on one or two folds, the best third on the others, few on repeated ones."""
+        """Yield all pools on one or two folds, the best third on the others, few on repeats."""
         P, n = len(self.pools), self.n_first
         heavy = min(self.data.weights[test].sum() for _, test in self.folds) >= _TELLING_WEIGHT
         first = min(1 if heavy else 2, n)
@@ -159,11 +159,11 @@ class Race:
         self.errors[name] = result
 
     def tasks_later(self) -> int:
-        """Tasks to be expected after the current stage."""
+        """Number of tasks expected after the current stage."""
         return self._later
 
     def best_so_far(self) -> tuple[float, str]:
-        """Best mean score and the pool that has it."""
+        """Best mean score so far, and the pool that has it."""
         scores = {p: np.nanmax(self.mean_scores(p)) for p in {p for p, _ in self.errors}}
         best = max(scores, key=lambda p: scores[p])
         return float(scores[best]), self.pools[best].label
@@ -177,14 +177,14 @@ class Race:
     _drawn_pools: dict[int, FeaturePool] = field(default_factory=dict, repr=False)
 
     def _best(self, alive: list[int], kept: int, n_folds: int) -> list[int]:
-        """The pools in front, by their best cell over the first folds, which all have run."""
+        """The leading pools, by their best cell over the first folds, on which all were run."""
         if len(alive) <= kept:
             return alive
         best = {p: np.nanmax(self.mean_scores(p, n_folds)) for p in alive}
         return sorted(sorted(alive, key=lambda p: -best[p])[:kept])
 
     def mean_scores(self, p: int, n_folds: int | None = None) -> NDArray[np.float64]:
-        """Mean score of every cell over the folds done, or over the first of them."""
+        """Mean score of every cell over the finished folds, or only the first `n_folds`."""
         last = len(self.folds) if n_folds is None else n_folds
         scores = [table[1] for (q, f), table in self.errors.items() if q == p and f < last]
         mean: NDArray[np.float64] = np.mean(scores, axis=0)
@@ -199,7 +199,7 @@ class Race:
         return out
 
     def outcome(self, selection: str) -> SearchOutcome:
-        """Choose, and fit all rows with the choice."""
+        """Choose, then fit all rows with the choice."""
         errors, scores = self.table()
         choice = choose(scores, self.sizes, selection)
         pool, recipe, data = self.pools[choice.pool], self._chosen(choice), self.data
@@ -220,10 +220,10 @@ class Race:
     def _fit_without(
         self, fold: int, scores: NDArray[np.float64], selection: str
     ) -> tuple[Expansion, Posterior]:
-        """Fit the rows outside a fold, with the settings that the other folds choose."""
+        """Fit the rows outside a fold with the settings chosen by the other folds."""
         run: NDArray[np.bool_] = np.any(np.isfinite(scores), axis=(0, 1, 2))
         others = [k for k in range(self.n_first) if k != fold and run[k]]
-        # Where time ran out after a single fold, there are no others.
+        # If time ran out after a single fold, there are no others.
         choice = choose(scores[..., others] if others else scores, self.sizes, selection)
         recipe = self._chosen(choice)
         train = self.folds[fold][0]

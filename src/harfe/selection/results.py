@@ -1,4 +1,4 @@
-"""What a search reports: the table of scikit-learn, its choice as parameters, its error paths."""
+"""Results of a search: scikit-learn's table, the choice as parameters, error paths."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from harfe.selection.recipe import Fit, Template
 
 @dataclass(frozen=True)
 class SearchOutcome:
-    """What a search has found: the table of all that was tried, the choice, and its fit.
+    """Result of a search: the table of everything tried, the choice, and its fit.
 
     Attributes
     ----------
@@ -28,19 +28,19 @@ class SearchOutcome:
         Held-out errors, and what was maximised; NaN where nothing was run.
     choice : Choice
     candidates : list
-        What the first axis of the table stands for.
+        Entries along the first axis of the table.
     params : list of dict
         The same as parameters.
     chosen_params : dict
-        Law, or order and scale, with which one fit repeats the choice.
+        Law, or order and scale, with which one fit reproduces the choice.
     order, scale
-        Of the law that was chosen.
+        Order and scale of the chosen law.
     kind : {"data", "matched", "refined"}
         How the features were found.
     fit : Fit
-        Of all rows.
+        Fit of all rows.
     fit_without : callable
-        Fits the rows outside a fold with the settings that the other folds choose.
+        Fits the rows outside a fold with the settings chosen by the other folds.
     learned_law : LearnedLaw or None
     """
 
@@ -71,7 +71,7 @@ def cell_params(
 
 
 def results_of(params: list[dict[str, Any]], scores: NDArray[np.float64]) -> dict[str, Any]:
-    """Scores (candidates, folds) as scikit-learn lists them, a candidate an entry."""
+    """Return scores (candidates, folds) in the layout of scikit-learn's ``cv_results_``."""
     count = np.sum(np.isfinite(scores), axis=1)
     mean = np.full(len(scores), np.nan)
     std = np.full(len(scores), np.nan)
@@ -96,16 +96,16 @@ def results_of(params: list[dict[str, Any]], scores: NDArray[np.float64]) -> dic
 def params_of_choice(
     given: Mapping[str, Any], plain: Mapping[str, Any], final: Fit, own: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The choice as parameters of one fit.
+    """Return the choice as parameters of one fit.
 
     Parameters
     ----------
     given : dict
         Parameters of the search.
     plain : dict
-        Those of one fit, with their defaults: what differs from them is passed on.
+        Parameters of one fit with their defaults; those that differ are passed on.
     final : Fit
-        Of all rows.
+        Fit of all rows.
     own : dict
         Order and scale, or the law.
     """
@@ -125,18 +125,18 @@ def params_of_choice(
 
 @dataclass(frozen=True)
 class ErrorPaths:
-    """Held-out mean squared error against the number of features, a path for each pool.
+    """Held-out mean squared error against the number of features, one path for each pool.
 
     Attributes
     ----------
     sizes : int array of shape (sizes,)
         Numbers of features.
     names : tuple of str
-        Of the pools: kinds of fits, or orders and scales of a grid.
+        Names of the pools: kinds of fits, or orders and scales of a grid.
     errors : array of shape (pools, sizes, folds)
         With the best ridge weight of each size; NaN where a fold was not run.
     chosen : (int, int)
-        Places of the pool and of the size that won.
+        Indices of the pool and of the size that won.
     """
 
     sizes: NDArray[np.int_]
@@ -146,7 +146,7 @@ class ErrorPaths:
 
     @cached_property
     def n_folds(self) -> NDArray[np.int_]:
-        """Folds that were run, shape (pools, sizes)."""
+        """Number of folds that were run, shape (pools, sizes)."""
         return np.sum(np.isfinite(self.errors), axis=2)
 
     @cached_property
@@ -163,7 +163,7 @@ class ErrorPaths:
 
 
 def error_paths(model: Any) -> ErrorPaths:
-    """Take the error paths from the tables of a fitted HARFERegressorCV."""
+    """Return the error paths of a fitted HARFERegressorCV."""
     table = model.mse_path_
     n_folds = np.sum(np.isfinite(table), axis=3)
     # Ridge weights that ran on fewer folds cannot be compared with the others.
@@ -179,7 +179,7 @@ def error_paths(model: Any) -> ErrorPaths:
 
 
 def _mean_of_known(errors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean along the last axis of what is not NaN; NaN where all is."""
+    """Mean of the finite values along the last axis; NaN if there are none."""
     known = np.isfinite(errors)
     count = known.sum(axis=-1)
     total = np.where(known, errors, 0.0).sum(axis=-1)
@@ -194,9 +194,9 @@ def _pool_name(pool: Any) -> str:
 
 
 def _chosen_places(model: Any) -> tuple[int, int]:
-    """Places in `mse_path_` of the pool and of the size that the search chose."""
+    """Indices in `mse_path_` of the pool and of the size that the search chose."""
     shape = model.mse_path_.shape[:3]
-    # best_score_ is one of the means; those of other sizes and ridge weights lie farther from it.
+    # best_score_ is one of the means; those of other sizes and ridge weights are farther from it.
     gap = np.abs(model.cv_results_["mean_test_score"] - model.best_score_).reshape(shape)
     gap = np.where(np.isfinite(gap), gap, np.inf)
     for p, pool in enumerate(model.pools_):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import check_scoring
 
-# A prediction and the held-out rows it is for -> a score, larger is better.
+# A prediction and the held-out rows it is for -> a score; larger is better.
 Scoring = Callable[[NDArray[Any], NDArray[np.intp]], float]
 
 
@@ -33,7 +33,7 @@ class Data:
         return Data(self.X[rows], self.y[rows], self.weights[rows])
 
     def errors(self, predictions: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Mean square of what predictions (rows, models, targets) are off by for these rows."""
+        """Mean squared error of predictions (rows, models, targets) for these rows."""
         return self.mean_squares(self.y[rows, None, :] - predictions, rows)
 
     def mean_squares(self, gaps: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -54,7 +54,7 @@ class Data:
 
 
 class _Fixed(RegressorMixin, BaseEstimator):
-    """Stands in for an estimator whose prediction is known, for scorers of scikit-learn."""
+    """Estimator with a known prediction, to be passed to scikit-learn's scorers."""
 
     def __init__(self, prediction: NDArray[Any]) -> None:
         self._prediction = prediction
@@ -65,7 +65,7 @@ class _Fixed(RegressorMixin, BaseEstimator):
 
 @dataclass(frozen=True)
 class Score:
-    """A scorer of scikit-learn, bound to the rows."""
+    """A scikit-learn scorer, bound to the rows."""
 
     scorer: Any
     data: Data
@@ -73,7 +73,7 @@ class Score:
     weighted: bool
 
     def __call__(self, prediction: NDArray[Any], rows: NDArray[np.intp]) -> float:
-        """Score of a prediction for these rows, larger is better."""
+        """Score of a prediction for these rows; larger is better."""
         y = self.data.y[rows]
         if self.flat:
             y, prediction = y[:, 0], prediction[:, 0]
@@ -82,7 +82,7 @@ class Score:
 
 
 def make_scoring(estimator: Any, data: Data, y_ndim: int) -> Scoring | None:
-    """What `scoring` of an estimator asks for; None is the mean squared error."""
+    """Return the score that an estimator's `scoring` names; None means mean squared error."""
     if estimator.scoring is None:
         return None
     scorer = check_scoring(estimator, estimator.scoring)

@@ -22,18 +22,18 @@ AfterTask = Callable[[int, int], bool]
 
 @dataclass(frozen=True)
 class Task:
-    """A call whose result a plan waits for.
+    """A call whose result a plan needs.
 
     Attributes
     ----------
     name : hashable
-        What the plan knows the result by.
+        How the plan identifies the result.
     label : str
-        What is run, for people.
+        Description of the task in messages.
     function, arguments
         The call; with several jobs it runs in another process.
     key : bytes
-        Digest of all that the result depends on; empty for tasks that are never resumed.
+        Digest of everything the result depends on; empty for tasks that are never resumed.
     """
 
     name: Hashable
@@ -45,16 +45,16 @@ class Task:
 
 @dataclass(frozen=True)
 class Stage:
-    """Tasks that do not wait for each other.
+    """Tasks that do not depend on each other.
 
     Attributes
     ----------
     tasks : callable
-        Makes the tasks when the stage begins. A plan drops candidates here.
+        Returns the tasks when the stage begins. This is where a plan drops candidates.
     needed : bool
-        Whether its first tasks are run whatever the time, as nothing can be chosen without them.
+        Whether its first tasks run even past the deadline, as nothing can be chosen without them.
     whole : bool
-        Whether all of its tasks are run once the first has begun.
+        Whether all of its tasks run once the first has begun.
     """
 
     tasks: Callable[[], Sequence[Task]]
@@ -63,20 +63,20 @@ class Stage:
 
 
 class Plan(Protocol):
-    """What a search runs and what it makes of the results."""
+    """What a search runs, and how it uses the results."""
 
     @property
     def most_tasks(self) -> int:
-        """Largest number of tasks that the plan can have."""
+        """Maximum number of tasks of the plan."""
 
     def stages(self) -> Iterator[Stage]:
-        """The stages, each made once the results of those before it are known."""
+        """Yield the stages, each once the results of the previous ones are known."""
 
     def take(self, name: Any, result: Any) -> None:
         """Accept the result of a task."""
 
     def tasks_later(self) -> int:
-        """Tasks to be expected after the current stage."""
+        """Number of tasks expected after the current stage."""
 
     def best_so_far(self) -> tuple[float, str]:
         """Best mean score and the settings that have it."""
@@ -91,16 +91,16 @@ class Search:
     n_jobs : int or None
         Processes, as in joblib.
     deadline : float
-        Of time.monotonic(): no task is begun after it, except those that a stage cannot do without.
+        Value of time.monotonic() after which no task is started, except those that are needed.
     earlier : mapping of bytes to results
-        Results of an earlier search, by the keys of its tasks; they are not computed again.
+        Results of an earlier search, by the keys of its tasks, which are not run again.
 
     Attributes
     ----------
     trying : str
-        What is run next; empty if that is not known yet.
+        Labels of the tasks that run next; empty if not yet known.
     finished : dict of bytes to results
-        What a later search may take over.
+        Results that a later search can reuse.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Search:
 
     @property
     def most_tasks(self) -> int:
-        """Largest number of tasks that the search can have."""
+        """Maximum number of tasks of the search."""
         return self.plan.most_tasks
 
     def best_so_far(self) -> tuple[float, str]:
@@ -159,7 +159,7 @@ class Search:
         return True
 
     def _resume(self, tasks: Sequence[Task]) -> list[Task]:
-        """Take what an earlier search has finished, and return the other tasks."""
+        """Reuse the results of an earlier search, and return the other tasks."""
         for task in tasks:
             if task.key in self._earlier:
                 self._take(task, self._earlier[task.key])
@@ -178,7 +178,7 @@ class Search:
 
 
 class Digest:
-    """What results depend on, as a digest that grows by parts."""
+    """Incremental digest of everything that results depend on."""
 
     def __init__(self, *parts: Any) -> None:
         self._hash = hashlib.sha256()
@@ -192,7 +192,7 @@ class Digest:
             self._hash.update(repr(part).encode())
 
     def key(self, *parts: Any) -> bytes:
-        """Digest of these parts too; this one stays as it is."""
+        """Return the digest with these parts added; this object does not change."""
         other = Digest()
         other._hash = self._hash.copy()
         for part in parts:

@@ -1,4 +1,4 @@
-"""Sparse models under a law that was learned: on the data, matched to the reference, or trained."""
+"""Sparse models under a learned law: fitted to data, matched to the reference, or trained."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from harfe.solvers.pursuit import StopReason
 
 KINDS = ("data", "matched", "refined")
 
-# Training starts from so many features at most: a step costs the square of their number.
+# Maximum number of features to train: a step costs the square of their number.
 _MOST_REFINED = 200
 
-# A pool that memory makes smaller than this is no longer worth drawing from.
+# If memory limits a pool to fewer features than this, it is not worth drawing.
 _FEWEST_FEATURES = 500
 
-# A model of all rows may be so many times farther from its reference than the worst of the folds.
+# The gap of a model of all rows to its reference may be this many times the largest in a fold.
 _LARGEST_GAP = 2.0
 
 
 @dataclass(frozen=True)
 class SparseSettings:
-    """What is tried under a law."""
+    """Kinds of models, sizes and ridge weights to try under a law."""
 
     kinds: tuple[str, ...]
     sizes: tuple[int, ...]
@@ -44,7 +44,7 @@ class SparseSettings:
 
 
 def pool_within(memory_budget: float, n_rows: int, n_components: int, *, free: bool) -> int:
-    """Features to draw so that learning a law keeps to its budget.
+    """Number of features to draw so that learning a law stays within the memory budget.
 
     Parameters
     ----------
@@ -53,10 +53,10 @@ def pool_within(memory_budget: float, n_rows: int, n_components: int, *, free: b
     n_components : int
         Features wanted.
     free : bool
-        Whether fewer do; if not, or if too few would be left, a MemoryError says what to change.
+        Whether fewer will do; if not, or if too few fit, a MemoryError says what to change.
     """
     exact = min(n_rows, EXACT_ROWS)
-    # The covariance and its factors; the features at all points, and what the screening takes.
+    # The covariance and its factors; the features at all points, and the copy for the screening.
     fixed, per_feature = 8 * 3 * exact**2, 8 * 2 * most_points(n_rows)
     fitting = int((memory_budget - fixed) // per_feature)
     if fitting >= n_components:
@@ -66,7 +66,7 @@ def pool_within(memory_budget: float, n_rows: int, n_components: int, *, free: b
     needed = fixed + per_feature * n_components
     smaller = f"pass n_components={fitting}" if fitting >= _FEWEST_FEATURES else "use fewer rows"
     raise MemoryError(
-        f"learning the law of the features takes {needed / 1e6:.0f} MB, and memory_budget is "
+        f"learning the law of the features needs {needed / 1e6:.0f} MB, but memory_budget is "
         f"{memory_budget / 1e6:.0f} MB; raise it, {smaller}, or pass law='grid', which works in "
         "blocks"
     )
@@ -75,7 +75,7 @@ def pool_within(memory_budget: float, n_rows: int, n_components: int, *, free: b
 def sparse_paths(
     template: Template, law: LawFit, kinds: Sequence[str], sizes: Sequence[int]
 ) -> dict[str, list[Matched]]:
-    """Match the reference of a law by its features, at every size, plainly or with training."""
+    """Match the reference of a law by its features at every size, with or without training."""
     kinds = [kind for kind in kinds if kind != "data"]
     if not kinds:
         return {}
@@ -107,9 +107,9 @@ def sparse_on_fold(
 ) -> tuple[NDArray[np.float64], dict[tuple[str, int], Matched]]:
     """Held-out error, score and straying of every kind, size and ridge weight; and the matches.
 
-    The table has the shape (3, kinds, sizes, alphas). Straying is the mean square of what lies
-    between a match and its reference on the held-out rows. Kinds that match a reference have no
-    ridge weight of their own and fill the first column.
+    The table has shape (3, kinds, sizes, alphas). Straying is the mean squared distance of a match
+    from its reference on the held-out rows. Kinds that match a reference have no ridge weight of
+    their own and fill the first column.
     """
     train, test = fold
     sizes = list(settings.sizes)
@@ -120,7 +120,7 @@ def sparse_on_fold(
     paths = sparse_paths(template, law, settings.kinds, sizes)
     for k, kind in enumerate(settings.kinds):
         if kind == "data":
-            # More terms than rows have nothing to hold on to but the ridge.
+            # More features than rows are determined by nothing but the ridge penalty.
             fewer = [s for s in sizes if s <= data.weights[train].sum()] or sizes[:1]
             drawn = template.sampling(law.law).draw()
             table[:2, k, : len(fewer)] = errors_on_fold(
@@ -140,7 +140,7 @@ def sparse_on_fold(
 
 
 def prior_alpha(law: LawFit, s: int) -> float:
-    """Ridge weight that the law stands for, on s features of unit mean square."""
+    """Ridge weight that the law implies for s features of unit mean square."""
     M = float(law.data.weights.sum())
     return law.noise * s / (law.variance * M)
 
@@ -159,9 +159,9 @@ def fit_sparse(
     Parameters
     ----------
     known : mapping, optional
-        Matches of these rows by kind and size that are there already.
+        Matches already made for these rows, by kind and size.
     usual_gap : float
-        Largest distance from the reference that the choice had in a fold.
+        Largest gap to the reference that the choice had in a fold.
 
     Returns
     -------
@@ -179,20 +179,20 @@ def fit_sparse(
 def _sparse_model(
     template: Template, law: LawFit, kind: str, s: int, settings: SparseSettings, usual_gap: float
 ) -> Matched:
-    """The smallest model from s features on that comes as close to its reference as in the folds.
+    """The smallest model with s features or more that is as close to its reference as in the folds.
 
-    Training can end in a bad place, which the gap to the reference shows; one size up is another
-    end.
+    Training can end in a poor optimum, which the gap to the reference reveals; the next size ends
+    elsewhere.
     """
     sizes = [t for t in settings.sizes if t >= s]
     path = sparse_paths(template, law, [kind], sizes)[kind]
-    # Training ends early where features can no longer be told apart.
+    # Training ends early if features become dependent.
     path = path or sparse_paths(template, law, ["matched"], sizes)["matched"]
     return next((model for model in path if model.gap <= _LARGEST_GAP * usual_gap), path[-1])
 
 
 def matched_fit(template: Template, law: LawFit, model: Matched, alpha: float, data: Data) -> Fit:
-    """State a matched model in the user's units, with all that is known after a fit."""
+    """Return a matched model as a fit in the user's units."""
     standard = law.data
     coef = model.coef * standard.unit[:, None]
     intercept = standard.to_targets(model.intercept)

@@ -16,12 +16,12 @@ from harfe.solvers.problem import ROW_BLOCK, Problem
 
 COLUMN_SCALES = ("rms", "none")
 
-# Features that one call writes, measures and standardises; with fewer, threads wait for Python.
+# Features that one call writes, measures and standardises; with fewer, threads wait for the GIL.
 _FILL_BLOCK = 512
 
 
 class StoredProblem(Problem):
-    """The home that holds A, feature-major: N·rows numbers, filled and standardised in place."""
+    """The home that stores A, feature-major: N·rows numbers, filled and standardised in place."""
 
     feature_block = 1024
 
@@ -50,7 +50,7 @@ class StoredProblem(Problem):
         fit_intercept: bool = True,
         column_scale: str = "rms",
     ) -> StoredProblem:
-        """Problem of a given matrix (rows, N) instead of features and data."""
+        """Return the problem of a given matrix (rows, N) instead of features and data."""
         A, y = np.asarray(A), np.asarray(y)
         weights = np.ones(len(A)) if weights is None else np.asarray(weights, dtype=float)
         self = cls.__new__(cls)
@@ -84,7 +84,7 @@ class StoredProblem(Problem):
 
 
 class RecomputedProblem(Problem):
-    """The home that never holds A: every pass recomputes its features, tile by tile."""
+    """The home that never stores A: every pass recomputes its features, tile by tile."""
 
     def __init__(
         self,
@@ -153,13 +153,13 @@ def make_problem(
     fit_intercept: bool = True,
     column_scale: str = "rms",
 ) -> Problem:
-    """Choose the home by memory, before any is allocated.
+    """Choose the home by the memory it needs, before allocating any.
 
     A is stored if rows × N numbers and the working space of the solves fit into `memory_budget`
     bytes; otherwise every pass recomputes it in tiles, which takes longer (how much:
-    ``benchmarks/speed.py``). If not even the tiles and the restricted systems fit, MemoryError
+    ``benchmarks/speed.py``). If not even the tiles and the restricted systems fit, a MemoryError
     says what to change. `largest_support` is the size of the largest system that will be solved:
-    s, or more with a graded start; `working_numbers` is how many numbers that start holds besides.
+    s, or more with a graded start; `working_numbers` is how many more numbers that start stores.
     """
     itemsize = pool.result_type(np.float64).itemsize
     m, N, s = len(y), len(pool), largest_support

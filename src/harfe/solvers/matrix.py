@@ -1,4 +1,4 @@
-"""The sparse ridge problem of a plain matrix: its arguments checked, its columns standardised."""
+"""The sparse ridge problem of a plain matrix: checks arguments and standardises columns."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def sparse_ridge_problem(
     fit_intercept: bool = True,
     column_scale: str = "rms",
 ) -> Problem:
-    """State (1/M) Σ_k w_k |y_k - ȳ - (A c)_k|² + α‖c‖² for a matrix, to be minimised many times.
+    """Set up (1/M) Σ_k w_k |y_k - ȳ - (A c)_k|² + α‖c‖² for a matrix, to minimise it repeatedly.
 
-    :func:`hard_ridge_pursuit` and :func:`sparsity_path` take the result in place of A and y, so
+    :func:`hard_ridge_pursuit` and :func:`sparsity_path` accept the result in place of A and y, so
     that the columns are centred and scaled only once for several sparsities or ridge weights.
 
     Parameters
@@ -33,11 +33,11 @@ def sparse_ridge_problem(
     y : array of shape (m,) or (m, targets)
         Real or complex. Several targets share the support; each is divided by its deviation.
     sample_weight : array of shape (m,), default=None
-        How often each row counts, w: weight 2 is the row twice, weight 0 is no row. M = Σ w.
+        How often each row counts, w: 2 is like two copies of the row, 0 like none. M = Σ w.
     fit_intercept : bool, default=True
         Centre the columns and y; the paper does not.
     column_scale : {"rms", "none"}, default="rms"
-        Scale the columns to unit root-mean-square after centring, or leave them; "none" with
+        Scale the columns to unit root-mean-square after centring, or not at all; "none" with
         ``alpha=λ`` and ``step_size=m*μ`` is the paper's literal form.
 
     Returns
@@ -95,11 +95,11 @@ def as_problem(
     fit_intercept: bool,
     column_scale: str,
 ) -> Problem:
-    """Return A if it is a problem already, otherwise the problem of A and y."""
+    """Return A if it is already a problem, otherwise the problem of A and y."""
     if not isinstance(A, Problem):
         return sparse_ridge_problem(
             A,
-            y,  # type: ignore[arg-type]  # None is refused there
+            y,  # type: ignore[arg-type]  # None is rejected there
             sample_weight=sample_weight,
             fit_intercept=fit_intercept,
             column_scale=column_scale,
@@ -120,7 +120,7 @@ def as_problem(
 
 
 def _numbers(name: str, values: Any) -> NDArray[Any]:
-    """Values as finite doubles, real or complex."""
+    """Return the values as finite doubles, real or complex."""
     try:
         array = np.asarray(values)
     except ValueError as error:

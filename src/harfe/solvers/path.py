@@ -1,13 +1,12 @@
-"""From all features down to a few: solve ridge, drop the smallest coefficients, solve again.
+"""Pruning all features to a few: solve ridge, drop the smallest coefficients, solve again.
 
-    minimise over c   (1/M) Σ_k w_k |y_k - (A c)_k|² + α‖c‖²   such that ‖c‖₀ <= s, for many s
+    minimise over c   (1/M) Σ_k w_k |y_k - (A c)_k|² + α‖c‖²   subject to ‖c‖₀ <= s, for many s
 
 Algorithm 1 builds a support from the features that correlate best with the residual, round by
 round; a pruned path starts from the ridge solution on all features, which accounts for how they
 overlap, and ends lower in most problems (``benchmarks/objective.py``). Every solve is on the
-smaller side: of the size of the rows while there are more features, and of the features after that,
-where the Gram matrix is computed once and then only cut. So the whole path costs a few ridge
-solves.
+smaller side: that of the rows while there are more features, then that of the features, where the
+Gram matrix is computed once and then only cut. So the whole path costs a few ridge solves.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from harfe.solvers.solution import SparseSolution
 from harfe.solvers.threshold import largest_rows
 
 # Ridge weight with which features are ranked until the core is reached. Measured: whatever the α of
-# the fit, cores found with 0.1 predict better than cores found with a small α, which chase noise
+# the fit, cores found with 0.1 predict better than cores found with a small α, which fit noise
 # (docs/decisions/0017). It also makes the core the same for every α.
 _RANKING_ALPHA = 0.1
 
@@ -106,22 +105,22 @@ def sparsity_path(
     Parameters
     ----------
     A : array of shape (m, N), or problem
-        Real or complex; or what :func:`sparse_ridge_problem` made of A, y and the three arguments
-        that describe them, which are then left out here.
+        Real or complex; or the result of :func:`sparse_ridge_problem`, in which case y,
+        sample_weight, fit_intercept and column_scale are left out.
     y : array of shape (m,) or (m, targets)
         Real or complex. Several targets share the supports; each is divided by its deviation.
     alpha : float
         Ridge weight of the scaled problem, >= 0. Where rounding would decide the solution, it is
         raised to the smallest weight for which it does not.
     n_nonzero_coefs : int or sequence of int, default=1
-        Sizes that the path must visit; it ends at the smallest. Between them it visits others, each
-        keeping three quarters (half while there are many) of the columns before.
+        Sizes that the path must visit; it ends at the smallest. It visits others in between, each
+        with three quarters (half while there are many) of the previous columns.
     sample_weight : array of shape (m,), default=None
-        How often each row counts, w: weight 2 is the row twice, weight 0 is no row.
+        How often each row counts, w: 2 is like two copies of the row, 0 like none.
     fit_intercept : bool, default=True
         Centre the columns and y.
     column_scale : {"rms", "none"}, default="rms"
-        Scale the columns to unit root-mean-square, or leave them.
+        Scale the columns to unit root-mean-square, or not at all.
 
     Returns
     -------
@@ -172,7 +171,7 @@ def largest_system(n_rows: int, n_features: int, s: int) -> int:
 
 
 def working_numbers(n_rows: int, n_features: int, s: int) -> int:
-    """Most numbers that a path holds besides its systems: blocks of all features; a sweep."""
+    """Numbers that a path stores in addition to its systems: blocks of all features, a sweep."""
     blocks_of_features = 4 * min(n_features, ROW_BLOCK) * n_rows
     core = max(min(_CORE, n_features), s)
     return blocks_of_features + 2 * n_threads() * _ALPHA_BLOCK * core**2
@@ -189,9 +188,9 @@ def _levels(
 
 
 def find_core(problem: Problem, largest: int) -> Reduced:
-    """Prune all features to those worth a choice, at least `largest` of them.
+    """Prune all features to a core of at least `largest` features, if there are that many.
 
-    The result prunes further for any number of α, without another look at the data.
+    The result can be pruned further for any number of α, without another pass over all features.
     """
     reduced = _screened(problem, largest)
     while (smaller := reduced.step_to_core(largest)) is not reduced:
@@ -225,7 +224,7 @@ class Reduced:
         return cls(problem, S, matrix, right, by_rows)
 
     def solve(self, alpha: float) -> NDArray[Any]:
-        """Ridge solution on the support, shape (s, targets); α is raised where rounding asks."""
+        """Ridge solution on the support, shape (s, targets); α is raised if rounding requires."""
         shift = max(alpha, _JUST_SAFE * float(smallest_safe_shift(self.matrix)))
         v = solve_shifted(self.matrix, shift, self.right)
         assert v is not None
@@ -242,7 +241,7 @@ class Reduced:
 
     def step_to_core(self, largest: int) -> Reduced:
         """Drop features with small coefficients; return itself once no larger than the core."""
-        # By weight, not by rows: a row of weight 2 is the row twice.
+        # By weight, not by rows: a row of weight 2 counts as two rows.
         core = max(min(_CORE, int(self.problem.shape[0])), _SMALLEST_CORE, largest)
         size = len(self.support)
         if size <= core:
@@ -313,7 +312,7 @@ def _screened(problem: Problem, largest: int) -> Reduced:
     """
     S = np.flatnonzero(problem.usable)
     limit = max(LARGEST_SIDE, largest)
-    # The weight counts too: a row of weight 2 is the row twice.
+    # The weight matters too: a row of weight 2 counts as two rows.
     rows_solvable = problem.offers_kernel and max(problem.n_rows, problem.shape[0]) <= limit
     if len(S) <= limit or rows_solvable:
         return Reduced.of(problem, S)

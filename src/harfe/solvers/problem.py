@@ -6,23 +6,24 @@ M = Σ w, A = (φ - ā)/σ: raw features φ, centred with the row weights (ā = 
 and scaled to unit root-mean-square (σ = 1 for the paper's literal columns). Because of the division
 by M, nothing depends on the number of rows; α is the "mλ" of the paper's table of real data.
 
-What the pursuit may ask for (the contract of every home):
+The contract of every home, which is all that the pursuit may use:
 
 - ``shape`` -> (M, N, targets); ``usable`` -> which features are not constant; ``power`` ->
   Σ w|y - ȳ|²/M of each target;
 - ``gradient(S, c)`` -> A*W(y - ȳ - A c)/M over all N features, and the residual sum of squares
   over M for each target, at the point c supported on S: the expensive call, one pass over the
   features; ``rss(S, c)`` -> the second part alone;
-- ``normal(S, known)`` -> (A_S*WA_S/M, A_S*Wy/M); rows of a Gram matrix known for an earlier support
-  are reused where S has the same feature at the same place;
+- ``normal(S, known)`` -> (A_S*WA_S/M, A_S*Wy/M); rows of a Gram matrix known from an earlier
+  support are reused where S has the same feature at the same place;
 - ``n_rows``, and if there are fewer rows than features in the support and the home
   ``offers_kernel``, ``kernel(S)`` -> (A_S A_S*/M, y), one row per data row, with
   ``pull_back(S, v)`` -> A_S*v/M; rows are multiplied by √w;
 - ``system(S)`` -> least squares on S with as few rows as possible, for the rare singular support;
 - ``dtype``, and ``to_raw``, ``from_raw`` between c and coefficients of the raw features;
-  ``targets.unit`` -> what one unit of a target is in units of y; ``y_is_vector``.
+  ``targets.unit`` -> one unit of a target in units of y; ``y_is_vector``.
 
-No matrix with N columns crosses this line, so that another home costs one class and no new loop.
+No matrix with N columns crosses this interface, so that another home takes one class and no new
+loop.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _CONSTANT = 1e-6
 _CONSTANT_TARGET = 1e-14
 
 # Units of work, measured: a tile that is computed should stay in the cache, and one that is stored
-# should be worth a BLAS call. Never a function of the number of threads, or the bits would be.
+# should be worth a BLAS call. Independent of the number of threads, so that the bits are too.
 ROW_BLOCK = 1024
 SUPPORT_BLOCK = 128
 
@@ -68,7 +69,7 @@ def _mirror(lower: NDArray[Any]) -> None:
 
 @dataclass(frozen=True)
 class Targets:
-    """Centred targets in comparable units, times √w, and what undoes that.
+    """Centred targets in comparable units, times √w, with the numbers that undo this.
 
     Several targets are each divided by their deviation, so that all count equally in the choice of
     the shared support.
@@ -80,7 +81,7 @@ class Targets:
 
     @classmethod
     def of(cls, y: NDArray[Any], weights: NDArray[np.float64], fit_intercept: bool) -> Targets:
-        """Centre `y` of shape (rows, targets) where an intercept is fitted, and scale it."""
+        """Centre `y` of shape (rows, targets) if an intercept is fitted, and scale it."""
         largest = np.abs(y).max(axis=0)
         extreme = (largest > 0) & ((largest < _PLAIN_UNITS[0]) | (largest > _PLAIN_UNITS[1]))
         coarse = np.where(extreme, largest, 1.0)
@@ -96,12 +97,12 @@ class Targets:
 
 
 class Problem(ABC):
-    """Everything in a home except where its features come from: `_tile` supplies those."""
+    """Base class of the homes: everything but the features, which `_tile` supplies."""
 
     offers_kernel = True
     feature_block = 128
 
-    # Whether y came as a vector; then solutions for the columns as given have no axis of targets.
+    # Whether y was passed as a vector; solutions for the columns as given then have no target axis.
     y_is_vector = False
 
     def __init__(
@@ -129,7 +130,7 @@ class Problem(ABC):
         """(A - ā)/σ·√w of these features (first axis) on these rows; may be a view."""
 
     def _gather(self, S: NDArray[np.intp], rows: slice) -> NDArray[Any]:
-        """Tile of a whole support, made by all threads."""
+        """Tile of a whole support, computed on all threads."""
         out = np.empty((len(S), rows.stop - rows.start), self.mean.dtype)
 
         def work(part: slice) -> None:
@@ -184,7 +185,7 @@ class Problem(ABC):
         M, _, T = self.shape
         s = len(S)
         if known is not None and (len(known[0]) != s or 2 * np.sum(known[0] != S) > s):
-            known = None  # most are new: the whole lower triangle is less work than full rows
+            known = None  # if most are new, the lower triangle is less work than full rows
         fresh = np.arange(s) if known is None else np.flatnonzero(known[0] != S)
         rows_of_gram = np.zeros((len(fresh), s), self.mean.dtype)
         moment = np.zeros((s, T), self.dtype)
@@ -254,13 +255,13 @@ class Problem(ABC):
         return coef, intercept
 
     def from_raw(self, S: NDArray[np.intp], coef: NDArray[Any]) -> NDArray[Any]:
-        """Coefficients of the scaled problem for raw ones of shape (targets, s)."""
+        """Coefficients of the scaled problem, from raw ones of shape (targets, s)."""
         return coef.T / self.targets.unit * self.scale[S, None]
 
     def _adopt_moments(
         self, features: slice, mean: NDArray[Any], squares: NDArray[np.float64], scaled: bool
     ) -> NDArray[np.float64]:
-        """Keep means and scales of some features; return 1/σ, or 0 for those never chosen."""
+        """Store means and scales of some features; return 1/σ, or 0 for those never chosen."""
         with np.errstate(over="ignore"):
             rms = np.sqrt(squares / self.total_weight + np.abs(mean) ** 2)
         deviation = np.sqrt(squares / self.total_weight) if self.fit_intercept else rms

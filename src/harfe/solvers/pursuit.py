@@ -1,6 +1,6 @@
 """Algorithm 1 of the paper: hard-thresholding pursuit on the ridge problem.
 
-    minimise over c   (1/M) Σ_k w_k |y_k - (A c)_k|² + α‖c‖²   such that ‖c‖₀ <= s
+    minimise over c   (1/M) Σ_k w_k |y_k - (A c)_k|² + α‖c‖²   subject to ‖c‖₀ <= s
 
 with A, y, w and M as `harfe.solvers.problem` defines them. In the paper's notation α is λ for
 columns of unit root-mean-square. The pursuit sees only a problem: no rows, no features, no
@@ -37,7 +37,8 @@ class StopReason(Enum):
     """Why the pursuit ended; the value is advice."""
 
     RESIDUAL = (
-        "The residual reached the tolerance: nothing is left to explain. Fewer features may do."
+        "The residual reached the tolerance: nothing is left to explain. "
+        "Fewer features may be enough."
     )
     FIXED_POINT = "The support no longer changes. Another step_size or random_state may end lower."
     CYCLE = "The supports repeat in a cycle; the best of them is returned."
@@ -51,7 +52,7 @@ class StopReason(Enum):
 
 @dataclass(frozen=True)
 class Round:
-    """State after one round, as a callback sees it; `scaled_coef` is of the scaled problem."""
+    """State after one round, passed to a callback; `scaled_coef` is of the scaled problem."""
 
     n_iter: int
     support: NDArray[np.intp]
@@ -77,14 +78,14 @@ class PursuitResult(SparseSolution):
     intercept : number, or array of shape (targets,)
         0 if none is fitted.
     scaled_coef : array of shape (s, targets)
-        Coefficients on the support of the scaled problem, which the objective is stated for.
+        Coefficients on the support in the scaled problem, those of the objective.
     n_columns : int
         Number of columns, N.
     objective, relative_residual : float arrays, one entry per round
         Value of the objective and ‖A c - y‖/‖y‖. Several targets, each in units of its deviation,
         are summed.
     best_round : int
-        Which entry belongs to the coefficients, counted from 0.
+        Which entry the coefficients belong to, counted from 0.
     reason : StopReason
         Why the pursuit ended; its value is advice.
     """
@@ -96,7 +97,7 @@ class PursuitResult(SparseSolution):
 
     @property
     def n_iter(self) -> int:
-        """Number of rounds done."""
+        """Number of rounds."""
         return len(self.objective)
 
     @property
@@ -131,22 +132,22 @@ def hard_ridge_pursuit(
     Parameters
     ----------
     A : array of shape (m, N), or problem
-        Real or complex; or what :func:`sparse_ridge_problem` made of A, y and the three arguments
-        that describe them, which are then left out here.
+        Real or complex; or the result of :func:`sparse_ridge_problem`, in which case y,
+        sample_weight, fit_intercept and column_scale are left out.
     y : array of shape (m,) or (m, targets)
         Real or complex. Several targets share the support; each is divided by its deviation.
     n_nonzero_coefs : int
-        s. Exactly s columns are kept, those with the largest coefficients in magnitude, ties to the
-        lower index; with several targets the ℓ2 norm of a column's coefficients decides.
+        s. Exactly s columns are kept, those with the largest coefficients in magnitude (with
+        several targets: in ℓ2 norm over the targets); ties go to the lower index.
     alpha : float
         Ridge weight of the scaled problem, >= 0; 0 gives least squares of minimum norm on the
         support.
     sample_weight : array of shape (m,), default=None
-        How often each row counts, w: weight 2 is the row twice, weight 0 is no row.
+        How often each row counts, w: 2 is like two copies of the row, 0 like none.
     fit_intercept : bool, default=True
         Centre the columns and y; the paper does not.
     column_scale : {"rms", "none"}, default="rms"
-        Scale the columns to unit root-mean-square, or leave them; "none" with ``alpha=λ`` and
+        Scale the columns to unit root-mean-square, or not at all; "none" with ``alpha=λ`` and
         ``step_size=m*μ`` is the paper's literal form.
     init : "zero", "graded", "swapped" or array of shape (N,) or (targets, N), default="zero"
         Start c⁰; an array holds coefficients of the columns as given. "graded" prunes from the
@@ -159,13 +160,13 @@ def hard_ridge_pursuit(
         μ of the gradient step; "normalized" is 1/(1+α), the unit step on the stacked matrix B of
         Theorem 3.1, whose columns then have unit norm.
     max_iter : int, default=50
-        Largest number of rounds.
+        Maximum number of rounds.
     tol : float, default=1e-6
         Stop once ‖A c - y‖ <= tol·‖y‖, y centred if an intercept is fitted.
     noise_level : float, default=None
         Also stop once ‖A c - y‖₂ <= noise_level·√M for every target, in units of y.
     callback : callable, default=None
-        Called with a `Round` after each round; a true answer stops the pursuit.
+        Called with a `Round` after each round; the pursuit stops if it returns true.
 
     Returns
     -------
@@ -236,7 +237,7 @@ def pursue(
 
 @dataclass(frozen=True)
 class _Start:
-    """Coefficients c⁰ on a support, which may also be taken as the support of the first round."""
+    """Coefficients c⁰ on a support, which may also serve as the support of the first round."""
 
     support: NDArray[np.intp]
     coef: NDArray[Any]
@@ -310,7 +311,7 @@ def _run(
 
 
 def _start(problem: Problem, init: str | ArrayLike) -> _Start:
-    """The start for what the user passed as `init`."""
+    """Return the start that `init` describes."""
     _, N, T = problem.shape
     if isinstance(init, str):
         if init not in INITS:

@@ -10,7 +10,7 @@ from harfe._core.arguments import check_alpha, check_count, is_number
 
 @dataclass(frozen=True)
 class PursuitSettings:
-    """What Algorithm 1 is run with; see :func:`hard_ridge_pursuit` for the meaning of each.
+    """Settings of Algorithm 1; :func:`hard_ridge_pursuit` explains each.
 
     The defaults are the paper's.
     """
@@ -23,7 +23,7 @@ class PursuitSettings:
     noise_level: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse impossible values, naming argument, value and what to type instead."""
+        """Raise ValueError for invalid values."""
         check_count("n_nonzero_coefs", self.n_nonzero_coefs, 50)
         check_alpha(self.alpha)
         step, tol, noise = self.step_size, self.tol, self.noise_level

@@ -20,10 +20,10 @@ class SparseSolution:
     support : int array of shape (s,)
         The columns with a coefficient, sorted.
     scaled_coef : array of shape (s, targets)
-        Coefficients on the support of the scaled problem, whose columns are centred and scaled:
-        those that the objective is stated for.
+        Coefficients on the support in the scaled problem, with centred and scaled columns: those
+        of the objective.
     coef_on_support : array of shape (s,), or (targets, s) if y is a matrix
-        The same, for the columns as given.
+        Coefficients on the support for the columns as given.
     intercept : number, or array of shape (targets,) if y is a matrix
         For the columns as given; 0 if none is fitted.
     n_columns : int

@@ -1,11 +1,11 @@
-"""Exchange kept features for others, one at a time, while that lowers the objective.
+"""Swapping kept features for others, one at a time, while that lowers the objective.
 
     minimise over S with |S| = s   min over c on S   (1/M) Σ_k w_k |y_k - (A c)_k|² + α‖c‖²
 
-The feature whose removal raises the objective least is dropped, |c_j|²/H_jj with
-H = (A_S*A_S/M + α)⁻¹; the one that then lowers it most is added, |r_i|²/d_i with r_i its
-correlation with the residual and d_i its power (with α) that the others do not explain. Both are
-exact.
+The feature whose removal raises the objective least is dropped: it rises by |c_j|²/H_jj with
+H = (A_S*A_S/M + α)⁻¹. The feature that then lowers it most is added: it falls by |r_i|²/d_i, with
+r_i the correlation with the residual and d_i the power (with α) that the others do not explain.
+Both are exact.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST_SWAPS = 50
 # For larger supports a swap costs more than a round of the pursuit.
 _LARGEST_SUPPORT = 500
 
-# An exchange must gain this share, or rounding could keep the loop running forever.
+# A swap must gain at least this share, or rounding could keep the loop running forever.
 _LEAST_GAIN = 1e-9
 
 
@@ -69,7 +69,7 @@ def _gains(
     known = sla.solve_triangular(factor, moment[kept], lower=True, check_finite=False)
     left = power - np.sum(np.abs(half) ** 2, axis=0)
     correlation = moment - half.conj().T @ known
-    # For a feature that the others already span, only rounding is left.
+    # For a feature in the span of the others, only rounding error is left.
     return np.where(left > 1e-10 * power, _squares(correlation) / np.maximum(left, 1e-300), -1.0)
 
 
