@@ -29,7 +29,7 @@ from sklearn.preprocessing import StandardScaler
 
 from harfe import HARFERegressor, SparseRandomFeatures, StopReason
 from harfe._core.sklearn_compat import HAS_CALLBACKS
-from harfe.cli import demo
+from harfe.cli.commands import demo
 from harfe.datasets import make_additive, make_function
 from harfe.features.activations import ACTIVATIONS
 from harfe.solvers.homes import RecomputedProblem, StoredProblem
