@@ -68,7 +68,7 @@ class LocalExplanation:
         return len(self.prediction)
 
     def table(self, by: str = "variables") -> Table:
-        """A row per row: where the sum starts, what is added, the prediction, `outside`.
+        """Return a table with a line per row: start of the sum, parts, prediction, `outside`.
 
         Parameters
         ----------
