@@ -1,4 +1,4 @@
-"""Figures hold the numbers of the model, use the axes they are given, refuse in one sentence."""
+"""Figures show the numbers of the model, use the given axes and reject bad arguments clearly."""
 
 import json
 import os
@@ -93,7 +93,7 @@ def long_names(data):
 
 @pytest.fixture(scope="module")
 def selected(data):
-    """A search under a learned law, whose terms match a reference."""
+    """A search under a learned law, whose features match a reference."""
     X, y = data
     return HARFERegressorCV(n_nonzero_coefs=[2, 5, 10, 20], cv=3, random_state=0).fit(X, y)
 
@@ -107,7 +107,7 @@ def grid(data):
 
 @pytest.fixture(scope="module")
 def repeated():
-    """Two inputs that are nearly one."""
+    """Two inputs that are nearly equal."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(200, 1))
     X = np.hstack([x, x + 0.01 * rng.normal(size=(200, 1))])
@@ -115,7 +115,7 @@ def repeated():
 
 
 def every_display(model, X, y):
-    """One of each that a fit by a pursuit has."""
+    """One of each display that a fit by a pursuit supports."""
     return [
         display.VariableHistogramDisplay.from_estimator(model),
         display.TermImportanceDisplay.from_estimator(model),
@@ -456,7 +456,7 @@ def test_a_map_is_the_purified_component(model):
     table = drawn.table()
     points = np.column_stack([table["x1"], table["x2"]])
     np.testing.assert_array_equal(table["effect"], parts.component((0, 1), points))
-    # The second variable goes upwards; colours are symmetric about zero.
+    # The second input is on the vertical axis; colours are symmetric about zero.
     np.testing.assert_array_equal(drawn.mesh_.get_array(), drawn.values.T)
     largest = np.abs(drawn.values).max()
     assert (drawn.mesh_.norm.vmin, drawn.mesh_.norm.vmax) == (-largest, largest)
@@ -499,7 +499,7 @@ def test_the_density_below_a_curve_has_the_shares_of_the_rows(model, data):
     (seen,) = drawn.inputs
     edges, shares = seen.density()
     counted, _ = np.histogram(X["x4"], edges)
-    # 33 quantiles know the distribution to a few rows of 200.
+    # 33 quantiles give the distribution to within a few of 200 rows.
     assert shares.sum() == pytest.approx(1)
     np.testing.assert_allclose(np.cumsum(shares), np.cumsum(counted) / 200, atol=0.04)
 
@@ -852,7 +852,7 @@ def test_the_five_true_variables_lead_the_histogram_of_g(monkeypatch):
         model = as_real_data.fit(g.X, g.y, seed, {}).model.regressor_["model"]
         drawn = display.VariableHistogramDisplay.from_estimator(model)
         assert min(drawn.share[:5]) > max(drawn.share[5:])
-        # Every one of them more often than it was drawn, no other one.
+        # Each of these is kept more often than drawn, and no other.
         assert ((drawn.share > drawn.pool_share) == (np.arange(20) < 5)).all()
 
 

@@ -1,4 +1,4 @@
-"""Model files: what comes back is what was saved, bit for bit; what is no model is refused."""
+"""Model files: what is loaded is what was saved, bit for bit; anything else is rejected."""
 
 import io
 import json
@@ -78,7 +78,7 @@ def round_trip(model, tmp_path):
 
 
 def assert_same(a, b, where=""):
-    """Equal in type and in every bit, through all that values are made of."""
+    """Equal in type and in every bit, recursively."""
     assert type(a) is type(b), where
     if is_dataclass(a):
         for field in fields(a):
@@ -157,7 +157,7 @@ def test_a_given_law_comes_back(xy, tmp_path):
     again = round_trip(model, tmp_path)
     assert again.law == mixed
     assert_same_model(model, again, xy[0])
-    # A law for other inputs, set after the fit, is no part of this model.
+    # A law for other inputs, set after the fit, is not part of this model.
     model.set_params(law=FeatureLaw(7))
     with pytest.warns(UserWarning, match="law=FeatureLaw"):
         assert round_trip(model, tmp_path).law is None
@@ -357,11 +357,11 @@ def test_what_cannot_be_saved_is_refused(model, tmp_path, xy):
     assert not list(tmp_path.iterdir())
 
 
-# --- files that are no models --------------------------------------------------------------------
+# --- files that are not models -------------------------------------------------------------------
 
 
 def seal(content):
-    """Give content, the old fingerprint at its end included, the right one."""
+    """Replace the fingerprint at the end of the content by the right one."""
     return content[:-64] + sha256(content[:-64]).hexdigest().encode()
 
 
@@ -473,7 +473,7 @@ def test_no_memory_is_taken_beyond_the_limit(file, tmp_path):
             harfe.load(hostile, max_bytes=limit)
         assert tracemalloc.get_traced_memory()[1] < limit
         tracemalloc.stop()
-    # Where there is room enough, no more is taken either.
+    # With a sufficient limit, no more than that is allocated either.
     tracemalloc.start()
     with pytest.raises(ModelFileError, match="bomb is not part of the model"):
         harfe.load(path, max_bytes=enough)
@@ -673,7 +673,7 @@ ODD = [None, True, -1, 0, 1, 3, 2**31, 10**30, 0.5, 1e308, "", "sin", [], {}, [[
 @settings(max_examples=120, deadline=None)
 @given(st.data())
 def test_forged_values_are_refused_or_harmless(file, tmp_path_factory, xy, data):
-    """Whatever stands in a file with a right fingerprint: an error, or a model that predicts."""
+    """Any content with a right fingerprint gives an error or a model that predicts."""
 
     def change(header, arrays):
         if data.draw(st.booleans()):

@@ -77,9 +77,9 @@ class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
         "learned" learns orders, inputs and scales from the data. "grid" treats all inputs alike and
         compares `orders` and `scales`. "auto" learns unless that is not possible: complex y, sets
         of inputs in `interaction_cst`, `variable_weights`, `weights` or `bias` other than the
-        default, or constant inputs only. A given law is used as it is.
+        default, or only constant inputs. A given law is used as it is.
     refine : bool, default=True
-        Whether to try models with trained weights, too. Their weights are no longer random: they
+        Whether to also try models with trained weights. Their weights are no longer random: they
         start from drawn features and are trained to match the reference, so far fewer features
         suffice. False keeps every weight as drawn.
     orders : int or sequence, default=4
@@ -89,14 +89,14 @@ class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
         Only for the grid: candidates for `scale`. An int takes that many from 0.2 to 4.
     n_nonzero_coefs : int or array, default=20
         Candidates for the size s, the number of features kept. An int takes that many from 2 to
-        400; in a grid, no more than the rows of a training fold.
+        400, or in a grid to the number of rows of a training fold if that is smaller.
     alphas : int or array, default=14
         Candidates for `alpha`. An int takes that many from 1e-12 to 10.
     cv : int, splitter, iterable or None, default=None
-        Folds. None is five; in a grid, they are repeated three times if the sample weights sum to
+        Folds. None is five; in a grid, five in each of three shuffles if the sample weights sum to
         less than 300. An int gives that many shuffled folds that keep equal rows together; with
         groups, GroupKFold is used. A scikit-learn splitter or pairs of (training rows, held-out
-        rows) are accepted, too.
+        rows) are also accepted.
     scoring : str, callable or None, default=None
         Score to maximise, as in scikit-learn. None is the negative mean squared error, with several
         targets in units of their standard deviation. Sample weights are used if the scorer accepts
@@ -142,10 +142,10 @@ input_scale, input_clip, column_scale, memory_budget
         Scale of the weights under the law.
     alpha_ : float
         Ridge weight. Models that match a reference have none of their own; for them it is the
-        value that corresponds to the noise of the law, and only the uncertainty uses it.
+        value that corresponds to the noise of the law, which the uncertainty uses.
     best_params_ : dict
-        The selected settings and the fixed ones, as parameters of :class:`HARFERegressor`, which
-        fits the same model with them and the same `random_state` if `fit_` is "data".
+        The selected settings and the fixed ones, as parameters of :class:`HARFERegressor`. If
+        `fit_` is "data", they give the same model with the same `random_state`.
     best_score_ : float
         Mean score of the selected candidate over the folds.
     cv_results_ : dict of arrays, one entry per candidate

@@ -34,10 +34,10 @@ class LocalExplanation:
     baseline : float
         f_∅, the mean of the function.
     components : array of shape (rows, components)
-        Purified components: each averages to zero over each of its variables.
+        Purified components: each averages to zero over each of its inputs.
     component_names : tuple of str
     variables : array of shape (rows, inputs)
-        Components, each split equally between its variables.
+        Components, each split equally between its inputs.
     variable_names : tuple of str
     intercept : float
     terms : array of shape (rows, terms)

@@ -1,4 +1,4 @@
-"""How often each variable and each term is selected when the fit is repeated.
+"""How often each input and each term is selected when the fit is repeated.
 
     selected(u) = share of draws that keep a feature on u,
     share(u)    = mean over draws of (kept features on u) / (kept features).
@@ -39,11 +39,11 @@ class Selection:
     Attributes
     ----------
     sets : tuple of tuples of int
-        Variables of each kept feature.
-    pool_share : array of shape (variables,)
-        Share of all drawn features that use each variable.
-    importances : array of shape (variables,)
-        Total Sobol index of each variable in the fitted function; NaN if it cannot be computed.
+        Inputs of each kept feature.
+    pool_share : array of shape (inputs,)
+        Share of all drawn features that use each input.
+    importances : array of shape (inputs,)
+        Total Sobol index of each input in the fitted function; NaN if it cannot be computed.
     """
 
     sets: tuple[IndexSet, ...]
@@ -51,7 +51,7 @@ class Selection:
     importances: NDArray[np.float64]
 
     def uses(self) -> Counter[int]:
-        """Number of kept features that use each variable."""
+        """Number of kept features that use each input."""
         return Counter(k for u in self.sets for k in u)
 
 
@@ -61,7 +61,7 @@ Refit = Callable[[int, NDArray[np.float64]], Selection]
 
 @dataclass(frozen=True)
 class Stability:
-    """How often variables and terms are selected over repeated fits.
+    """How often inputs and terms are selected over repeated fits.
 
     Attributes
     ----------

@@ -191,7 +191,7 @@ def _read(path: str | os.PathLike[str], max_bytes: int) -> tuple[dict[str, Any],
 
 
 def _is_exactly(model: Any, kind: type) -> bool:
-    """Whether the model is no subclass, which may have state that the file would lose."""
+    """Whether the model is not of a subclass, which may have state that the file would lose."""
     return type(model) is kind
 
 
