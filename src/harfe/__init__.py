@@ -1,7 +1,7 @@
 """Hard-ridge random feature expansion: accurate, small and readable regression models.
 
-The public surface. Modules are imported when a name is first used (SPEC 1), so that importing
-`harfe` does not import scikit-learn.
+Modules are imported when a name is first used (SPEC 1), so importing `harfe` does not import
+scikit-learn.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Figures hold the numbers of the model, use the axes they are given, refuse in one sentence."""
+"""Figures show the numbers of the model, use the given axes and reject bad arguments clearly."""
 
 import json
 import os
@@ -93,7 +93,7 @@ def long_names(data):
 
 @pytest.fixture(scope="module")
 def selected(data):
-    """A search under a learned law, whose terms match a reference."""
+    """A search under a learned law, whose features match a reference."""
     X, y = data
     return HARFERegressorCV(n_nonzero_coefs=[2, 5, 10, 20], cv=3, random_state=0).fit(X, y)
 
@@ -107,7 +107,7 @@ def grid(data):
 
 @pytest.fixture(scope="module")
 def repeated():
-    """Two inputs that are nearly one."""
+    """Two inputs that are nearly equal."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(200, 1))
     X = np.hstack([x, x + 0.01 * rng.normal(size=(200, 1))])
@@ -115,7 +115,7 @@ def repeated():
 
 
 def every_display(model, X, y):
-    """One of each that a fit by a pursuit has."""
+    """One of each display that a fit by a pursuit supports."""
     return [
         display.VariableHistogramDisplay.from_estimator(model),
         display.TermImportanceDisplay.from_estimator(model),
@@ -216,9 +216,9 @@ def test_without_matplotlib_plot_says_what_to_install(model, data, monkeypatch):
 
 def test_what_is_no_fitted_model_or_no_axes_is_refused(model, data):
     for kind in (display.TermImportanceDisplay, display.ConvergenceDisplay):
-        with pytest.raises(TypeError, match="HARFERegressor is no fitted model of harfe; fit"):
+        with pytest.raises(TypeError, match="HARFERegressor is not a fitted harfe model; pass"):
             kind.from_estimator(HARFERegressor())
-    with pytest.raises(TypeError, match="ax=int is no axes of matplotlib"):
+    with pytest.raises(TypeError, match="ax=int is not a matplotlib axes"):
         display.VariableHistogramDisplay.from_estimator(model).plot(3)
     with pytest.raises(ValueError, match=r"most=0 must be a whole number.*e\.g\. most=10"):
         display.TermImportanceDisplay.from_estimator(model).plot(most=0)
@@ -272,7 +272,7 @@ def test_many_inputs_do_not_overlap():
     histogram = display.VariableHistogramDisplay.from_estimator(model).plot()
     assert len(histogram.bars_) == 40
     (note,) = texts(histogram.ax_)
-    assert note.startswith("20 more inputs; the largest share of theirs is")
+    assert note.startswith("20 more inputs; their largest share is")
     assert_drawn(histogram.figure_)
     matrix = display.InteractionDisplay.from_estimator(model).plot()
     assert matrix.image_.get_array().shape[0] <= 14
@@ -378,7 +378,7 @@ def test_a_cut_matrix_says_what_it_left_out():
         strength[k, k + 1] = strength[k + 1, k] = 0.1 / (k + 1)
     drawn = display.InteractionDisplay(names, strength).plot(most=4)
     assert [label.get_text() for label in drawn.ax_.get_yticklabels()] == ["v0", "v2", "v3"]
-    assert any("4 more variables; their largest pair has 2.5 %." in t for t in texts(drawn.ax_))
+    assert any("4 more inputs; their strongest pair has 2.5 %." in t for t in texts(drawn.ax_))
     # The strongest pair at the corner, v1 and v0.
     assert drawn.image_.get_array()[0, 0] == pytest.approx(10.0)
 
@@ -392,7 +392,7 @@ def test_a_weak_strongest_pair_is_not_drawn_dark():
 def test_models_without_interactions_or_variation_say_so(one_term, constant):
     matrix = display.InteractionDisplay.from_estimator(one_term).plot()
     assert matrix.image_ is None
-    assert texts(matrix.ax_) == ["No two variables interact."]
+    assert texts(matrix.ax_) == ["No two inputs interact."]
     assert len(matrix.table()) == 0
     assert texts(display.InteractionDisplay.from_estimator(constant).plot().ax_) == texts(
         matrix.ax_
@@ -423,7 +423,7 @@ def test_figures_say_that_inputs_depend_on_each_other(repeated):
     with pytest.warns(UserWarning, match="correlated"):
         several = display.ComponentsDisplay.from_estimator(model)
     assert "Inputs depend on each other" in several.plot().figure_.get_suptitle()
-    # Counting features and adding raw terms take no inputs as independent.
+    # Counting features and adding raw terms do not assume independent inputs.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         display.VariableHistogramDisplay.from_estimator(model)
@@ -456,7 +456,7 @@ def test_a_map_is_the_purified_component(model):
     table = drawn.table()
     points = np.column_stack([table["x1"], table["x2"]])
     np.testing.assert_array_equal(table["effect"], parts.component((0, 1), points))
-    # The second variable goes upwards; colours are symmetric about zero.
+    # The second input is on the vertical axis; colours are symmetric about zero.
     np.testing.assert_array_equal(drawn.mesh_.get_array(), drawn.values.T)
     largest = np.abs(drawn.values).max()
     assert (drawn.mesh_.norm.vmin, drawn.mesh_.norm.vmax) == (-largest, largest)
@@ -473,12 +473,12 @@ def test_components_are_named_by_name_by_number_and_by_their_own_name(model):
 
 def test_unknown_components_are_refused_with_the_nearest_names(model, third_order, constant):
     show = display.ComponentDisplay.from_estimator
-    with pytest.raises(ValueError, match=r"'x11' is no input; the nearest names are 'x1"):
+    with pytest.raises(ValueError, match=r"'x11' is not an input; the nearest names are 'x1"):
         show(model, "x11")
-    with pytest.raises(ValueError, match=r"'nothing' is no input; the nearest names are .*'x"):
+    with pytest.raises(ValueError, match=r"'nothing' is not an input; the nearest names are .*'x"):
         show(model, ("x1", "nothing"))
     for wrong in (10, -1, 2.5, None, True):
-        with pytest.raises(ValueError, match=r"is no input; .* numbers go from 0 to 9"):
+        with pytest.raises(ValueError, match=r"is not an input; .* numbers go from 0 to 9"):
             show(model, wrong)
     absent = next(
         (i, j)
@@ -489,7 +489,7 @@ def test_unknown_components_are_refused_with_the_nearest_names(model, third_orde
     with pytest.raises(ValueError, match=r"is not part of the fitted function; the largest are 'x"):
         show(model, absent)
     threefold = next(u for u in third_order.explain().components["variables"] if len(u) == 3)
-    with pytest.raises(ValueError, match=r"has 3 variables, which no map can show; draw those of"):
+    with pytest.raises(ValueError, match=r"has 3 inputs, too many to draw; choose one with"):
         show(third_order, threefold)
 
 
@@ -499,7 +499,7 @@ def test_the_density_below_a_curve_has_the_shares_of_the_rows(model, data):
     (seen,) = drawn.inputs
     edges, shares = seen.density()
     counted, _ = np.histogram(X["x4"], edges)
-    # 33 quantiles know the distribution to a few rows of 200.
+    # 33 quantiles give the distribution to within a few of 200 rows.
     assert shares.sum() == pytest.approx(1)
     np.testing.assert_allclose(np.cumsum(shares), np.cumsum(counted) / 200, atol=0.04)
 
@@ -646,7 +646,7 @@ def test_a_part_of_complex_values_is_drawn(complex_model, data):
 
 
 def test_real_values_have_no_imaginary_part(model, data):
-    with pytest.raises(ValueError, match=r"part='imag' is for complex targets; .* part='real'"):
+    with pytest.raises(ValueError, match=r"part='imag' is for complex targets, .* part='real'"):
         display.ComponentDisplay.from_estimator(model, "x1", part="imag")
 
 
@@ -852,7 +852,7 @@ def test_the_five_true_variables_lead_the_histogram_of_g(monkeypatch):
         model = as_real_data.fit(g.X, g.y, seed, {}).model.regressor_["model"]
         drawn = display.VariableHistogramDisplay.from_estimator(model)
         assert min(drawn.share[:5]) > max(drawn.share[5:])
-        # Every one of them more often than it was drawn, no other one.
+        # Each of these is kept more often than drawn, and no other.
         assert ((drawn.share > drawn.pool_share) == (np.arange(20) < 5)).all()
 
 

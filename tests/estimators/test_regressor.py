@@ -1,4 +1,4 @@
-"""HARFERegressor: dense twins, relations, scikit-learn's habits, bad input."""
+"""HARFERegressor: dense twins, relations, the scikit-learn API, bad input."""
 
 import pickle
 import re

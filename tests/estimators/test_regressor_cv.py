@@ -259,7 +259,7 @@ def test_one_standard_error_takes_fewer_terms(friedman, fitted):
     errors = split_scores(fitted)[chosen.index(True)]
     limit = errors.mean() - errors.std(ddof=1) / np.sqrt(len(errors))
     assert limit <= sparse.best_score_ <= fitted.best_score_
-    # fewest terms of all within the limit, then the best of these
+    # fewest features of all within the limit, then the best of these
     scores = split_scores(fitted).mean(axis=1)
     allowed = [
         (params["n_nonzero_coefs"], -score)

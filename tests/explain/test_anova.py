@@ -265,7 +265,7 @@ def test_components_average_to_zero_over_each_of_their_variables():
 
 
 def enumerate_components(expansion, distribution, target):
-    """f on the whole product of the nodes, taken apart by averaging over axes."""
+    """f on the full product of the nodes, decomposed by averaging over axes."""
     d = distribution.n_variables
     shape = [len(nodes) for nodes in distribution.nodes]
     X = np.array(list(itertools.product(*distribution.nodes)))
@@ -514,7 +514,7 @@ def test_indices_of_a_fitted_function_are_those_of_monte_carlo(known):
     square = (f - f.mean()) ** 2
     assert abs(square.mean() - parts.variance) < 4 * square.std() / np.sqrt(n)
     assert abs(f.mean() - parts.mean) < 4 * f.std() / np.sqrt(n)
-    # The errors are small enough to tell the variables apart.
+    # The errors are small enough to distinguish the variables.
     assert first_error.max() < 0.02 * parts.variance
 
 
@@ -543,7 +543,7 @@ def test_other_activations_are_close_to_monte_carlo_on_continuous_inputs(activat
     first, first_error, total, total_error = pick_freeze(
         lambda X: expansion.predict(X)[:, 0], lambda rng, n: rng.uniform(-2, 2, (n, 3)), n, seed=1
     )
-    # 64 nodes: relu has an error of some 1e-3 of the variance.
+    # 64 nodes: relu has an error of about 1e-3 of the variance.
     room = 2e-3 * parts.variance
     assert np.all(np.abs(parts.first_order() * parts.variance - first) < 4 * first_error + room)
     assert np.all(np.abs(parts.total() * parts.variance - total) < 4 * total_error + room)
@@ -554,7 +554,7 @@ def test_other_activations_are_close_to_monte_carlo_on_continuous_inputs(activat
     ("activation", "limit"), [("tanh", 1e-12), ("sigmoid", 1e-12), ("relu", 2e-4)]
 )
 def test_other_activations_from_kept_nodes_against_all_rows(activation, limit):
-    """What 64 nodes an input cost, as a share of the variance: measured here."""
+    """Error of 64 nodes per input, as a share of the variance: measured here."""
     pool = FeatureLaw(2, orders=(1, 2), bias="uniform", activation=activation).draw(
         12, np.random.default_rng(0)
     )

@@ -188,7 +188,7 @@ def uniform_rows():
         ([0.0, 1e-200, 0.0], [0, 1, 0, 0]),
         ([1e300, 2e300, 3e300], np.array([1 + 9, 4, 9, 0]) / 14),
         ([0.0, 0.0, 0.0], [0, 0, 0, 0]),
-        # Each target counts alike, a constant one not at all.
+        # Each target counts equally, a constant one not at all.
         ([[5.0, 0.0, 0.0], [0.0, 1e3, 0.0], [0.0, 0.0, 0.0]], [0.5, 0.5, 0, 0]),
     ],
 )
@@ -200,7 +200,7 @@ def test_total_indices_of_known_waves(coef, expected):
 
 
 def test_features_that_cancel_do_not_matter():
-    """Their coefficients are large, which says nothing of the function."""
+    """Their coefficients are large, which says nothing about the function."""
     pool = FeaturePool(2, np.array([[0], [0], [1]]), np.ones((3, 1)), np.zeros(3), "tanh")
     expansion = Expansion(pool, np.array([[7.0, -7.0, 1e-3]]), np.zeros(1), tuple("ab"))
     kept = InputSummary.of(expansion, uniform_rows()[:, :2])
@@ -309,7 +309,7 @@ def test_a_column_that_repeats_another_is_told():
 
 
 def equal_inputs(*coef):
-    """Σ c_k sin(x_k) on rows where all inputs are the same; and what is told of it."""
+    """Σ c_k sin(x_k) on rows where all inputs are the same, and its explanation."""
     d = len(coef)
     pool = FeaturePool(d, np.arange(d)[:, None], np.ones((d, 1)), np.zeros(d))
     expansion = Expansion(pool, np.array([coef]), np.zeros(1), tuple("abcdef"[:d]))
@@ -370,7 +370,7 @@ def test_other_activations_say_that_they_are_quadratures(activation, friedman):
     f = model.predict(np.random.default_rng(0).random((50_000, 10)))
     uniform = model.explain(inputs=InputDistribution.uniform(np.zeros(10), np.ones(10)))
     square = (f - f.mean()) ** 2
-    # 64 nodes an input: some 1e-4 of the variance for relu.
+    # 64 nodes per input: an error of about 1e-4 of the variance for relu.
     room = 4 * square.std() / np.sqrt(len(f)) + 1e-3 * f.var()
     assert abs(square.mean() - uniform.variance) < room
     same(told, model.explain(friedman.X), 2e-3 * told.variance)

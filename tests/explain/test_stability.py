@@ -1,4 +1,4 @@
-"""Stability: what is kept when the fit is done again."""
+"""Stability: what is kept when the fit is repeated."""
 
 import json
 
@@ -72,7 +72,7 @@ def test_true_variables_are_kept_in_every_draw(resample_rows):
     lead = found.variables["share"]
     assert min(lead[[1, 3]]) > max(lead[[0, 2, 4]])
     assert min(found.variables["importance"][[1, 3]]) > 0.1
-    # Five inputs drawn alike, one in each feature.
+    # Five inputs drawn equally often, one per feature.
     np.testing.assert_allclose(found.variables["pool_share"], 0.2, atol=0.05)
 
 
@@ -128,7 +128,7 @@ def test_jobs_and_seeds():
     one = model.stability(X, y, n_draws=4, resample_rows=True, random_state=3)
     assert model.stability(X, y, 4, True, n_jobs=2, random_state=3) == one
     assert model.stability(X, y, 4, True, random_state=4) != one
-    # More draws begin with the same ones; without a seed that of the model is taken.
+    # More draws start with the same ones; without a seed, that of the model is used.
     longer = model.stability(X, y, 6, True, random_state=3)
     np.testing.assert_array_equal(longer.draws["seed"][:4], one.draws["seed"])
     assert model.stability(X, y, 2) == model.stability(X, y, 2, random_state=0)
@@ -141,7 +141,7 @@ def test_bootstrap_weights():
     np.testing.assert_array_equal(drawn, np.round(drawn))
     np.testing.assert_array_equal(drawn.sum(axis=1), 8)
     np.testing.assert_array_equal(drawn[:, 2], 0)
-    # Multinomial: mean w, variance w (1 - w/8), as for rows that stand there so often.
+    # Multinomial: mean w, variance w (1 - w/8), as for rows repeated that often.
     np.testing.assert_allclose(drawn.mean(axis=0), weights, atol=0.1)
     np.testing.assert_allclose(drawn.var(axis=0), weights * (1 - weights / 8), rtol=0.1, atol=1e-12)
 

@@ -139,7 +139,7 @@ def test_names_stand_in_the_graph_and_the_file_is_the_graph(tmp_path):
 
 def test_terms_that_cancel_are_told():
     X, y = make()
-    # Far from zero every tanh is 1 in the first digits: differences of such terms make the fit.
+    # Far from zero, every tanh is 1 to several digits: the fit uses differences of such features.
     model = HARFERegressor(
         50, 5, activation="tanh", bias="uniform", alpha=0.0, scale=1e-3, order=1, random_state=0
     ).fit(X[:, :1], 1e-3 * y + 1)

@@ -1,4 +1,4 @@
-"""Model files: what comes back is what was saved, bit for bit; what is no model is refused."""
+"""Model files: what is loaded is what was saved, bit for bit; anything else is rejected."""
 
 import io
 import json
@@ -78,7 +78,7 @@ def round_trip(model, tmp_path):
 
 
 def assert_same(a, b, where=""):
-    """Equal in type and in every bit, through all that values are made of."""
+    """Equal in type and in every bit, recursively."""
     assert type(a) is type(b), where
     if is_dataclass(a):
         for field in fields(a):
@@ -157,7 +157,7 @@ def test_a_given_law_comes_back(xy, tmp_path):
     again = round_trip(model, tmp_path)
     assert again.law == mixed
     assert_same_model(model, again, xy[0])
-    # A law for other inputs, set after the fit, is no part of this model.
+    # A law for other inputs, set after the fit, is not part of this model.
     model.set_params(law=FeatureLaw(7))
     with pytest.warns(UserWarning, match="law=FeatureLaw"):
         assert round_trip(model, tmp_path).law is None
@@ -236,7 +236,7 @@ def test_parameters_that_are_no_data_are_named_and_have_their_default(xy, tmp_pa
     settings = {**GRID, "cv": KFold(3), "scoring": scorer}
     model = HARFERegressorCV(**settings, interaction_cst="pairwise").fit(*xy)
     model.save(tmp_path / "m.harfe")
-    with pytest.warns(UserWarning, match="have their defaults now: cv=KFold.*scoring=make_scorer"):
+    with pytest.warns(UserWarning, match="now have their defaults: cv=KFold.*scoring=make_scorer"):
         again = harfe.load(tmp_path / "m.harfe")
     assert again.cv is None
     assert again.scoring is None
@@ -357,11 +357,11 @@ def test_what_cannot_be_saved_is_refused(model, tmp_path, xy):
     assert not list(tmp_path.iterdir())
 
 
-# --- files that are no models --------------------------------------------------------------------
+# --- files that are not models -------------------------------------------------------------------
 
 
 def seal(content):
-    """Give content, the old fingerprint at its end included, the right one."""
+    """Replace the fingerprint at the end of the content by the right one."""
     return content[:-64] + sha256(content[:-64]).hexdigest().encode()
 
 
@@ -424,14 +424,14 @@ def test_sentences_name_the_file_and_what_to_do(file, tmp_path):
     content = file.read_bytes()
     path = tmp_path / "m.harfe"
     path.write_bytes(content[: len(content) // 2])
-    with pytest.raises(ModelFileError, match=r"m\.harfe is damaged or cut short.*save the model"):
+    with pytest.raises(ModelFileError, match=r"m\.harfe is damaged or incomplete.*save the model"):
         harfe.load(path)
     for wrong in (b"", b"a,b\n1,2\n", content[1:], b"\x80\x04" + content):
         path.write_bytes(wrong)
-        with pytest.raises(ModelFileError, match=r"m\.harfe is no model file of harfe"):
+        with pytest.raises(ModelFileError, match=r"m\.harfe is not a harfe model file"):
             harfe.load(path)
     np.savez(tmp_path / "other.npz", a=np.zeros(3))
-    with pytest.raises(ModelFileError, match="is no model file of harfe"):
+    with pytest.raises(ModelFileError, match="is not a harfe model file"):
         harfe.load(tmp_path / "other.npz")
     with pytest.raises(ModelFileError, match="is not a file"):
         harfe.load(tmp_path)
@@ -469,13 +469,13 @@ def test_no_memory_is_taken_beyond_the_limit(file, tmp_path):
     limit, enough = 2 * 10**6, 5 * 10**7
     for hostile in (path, nested):
         tracemalloc.start()
-        with pytest.raises(ModelFileError, match="allowed for it; if you trust it pass a larger"):
+        with pytest.raises(ModelFileError, match="allowed; if you trust the file, pass a larger"):
             harfe.load(hostile, max_bytes=limit)
         assert tracemalloc.get_traced_memory()[1] < limit
         tracemalloc.stop()
-    # Where there is room enough, no more is taken either.
+    # With a sufficient limit, no more than that is allocated either.
     tracemalloc.start()
-    with pytest.raises(ModelFileError, match="bomb is no part of the model"):
+    with pytest.raises(ModelFileError, match="bomb is not part of the model"):
         harfe.load(path, max_bytes=enough)
     assert tracemalloc.get_traced_memory()[1] < enough
     tracemalloc.reset_peak()
@@ -500,7 +500,7 @@ def test_a_member_longer_than_it_declares_is_not_unpacked(file, tmp_path):
     assert tracemalloc.get_traced_memory()[1] < 5 * 10**6
     tracemalloc.stop()
     path.write_bytes(seal(content.replace(declared, struct.pack("<L", len(zeros) + 1))))
-    with pytest.raises(ModelFileError, match="not as long as it says"):
+    with pytest.raises(ModelFileError, match="not as long as declared"):
         harfe.load(path)
 
 
@@ -508,11 +508,11 @@ def test_containers_that_are_not_as_harfe_writes_them_are_refused(file, tmp_path
     members = members_of(file)
     path = tmp_path / "m.harfe"
     for name in ("../evil.npy", "/etc/x.npy", "a/b.npy", "code.py", "x.npy\n", "ü.npy"):
-        with pytest.raises(ModelFileError, match="no part of a model"):
+        with pytest.raises(ModelFileError, match="not part of a model"):
             harfe.load(zipped(path, [*members, (name, b"")]))
-    with pytest.raises(ModelFileError, match="parts of the same name"):
+    with pytest.raises(ModelFileError, match="parts with the same name"):
         harfe.load(zipped(path, [*members, members[-1]]))
-    with pytest.raises(ModelFileError, match="in a form that models do not have"):
+    with pytest.raises(ModelFileError, match="in a compression or encryption"):
         harfe.load(zipped(path, members, zipfile.ZIP_BZIP2))
     with pytest.raises(ModelFileError, match="more parts than a model has"):
         harfe.load(zipped(path, [*members, *((f"{k}.npy", b"") for k in range(6000))]))
@@ -594,51 +594,51 @@ def plus(meta, **more):
         (replaced("expansion_.features.indices", np.full((12, 2), 4)), "beyond the 4"),
         (replaced("expansion_.features.indices", np.full((12, 2), -2)), "beyond the 4"),
         (replaced("expansion_.features.indices", np.zeros((12, 2))), "array of float64"),
-        (replaced("expansion_.features.values", np.zeros((12, 3))), "3 entries where 2"),
+        (replaced("expansion_.features.values", np.zeros((12, 3))), "3 entries instead of 2"),
         (replaced("expansion_.features.values", np.zeros((12, 2), order="F")), "by rows"),
-        (replaced("expansion_.features.phases", np.zeros(11)), "11 entries where 12"),
+        (replaced("expansion_.features.phases", np.zeros(11)), "11 entries instead of 12"),
         (replaced("expansion_.coef", np.zeros(12)), r"shape \(12,\)"),
-        (replaced("expansion_.coef", np.zeros((1, 12), complex)), "complex without need"),
+        (replaced("expansion_.coef", np.zeros((1, 12), complex)), "complex in a real model"),
         (replaced("expansion_.coef", np.array("text")), "array of <U4"),
         (replaced("support_", np.arange(139, 151)), "beyond 150 features"),
-        (replaced("inputs_.partner", np.full(4, 4)), "partners that are no inputs"),
+        (replaced("inputs_.partner", np.full(4, 4)), "partners that are not inputs"),
         (replaced("inputs_.joint", np.zeros((12, 3), complex)), "mean for every subset"),
         (replaced("inputs_.law.nodes.lengths", np.array([-1, 1, 1, 1])), "lengths"),
         (replaced("uncertainty_.posterior.factor", np.zeros((12, 11))), "11 entries"),
-        (replaced("_pool_origin.places", np.array([0])), "entries where"),
-        (replaced("extra", np.zeros(1)), "extra is no part of the model"),
+        (replaced("_pool_origin.places", np.array([0])), "entries instead of"),
+        (replaced("extra", np.zeros(1)), "extra is not part of the model"),
         (told("inputs_", "law", "nodes", ["inputs_.law.nodes"]), "numbers and lengths"),
-        (trained([1, 0]), "places that do not rise"),
+        (trained([1, 0]), "places that are not increasing"),
         (trained([149, 150]), "beyond 150 features"),
-        (told("law_", "FeatureLaw", "n_variables", 10**9), "entries where 4"),
+        (told("law_", "FeatureLaw", "n_variables", 10**9), "entries instead of 4"),
         (told("law_", "FeatureLaw", "orders", [9]), "order=9 is larger"),
         (told("law_", "FeatureLaw", "activation", "system"), "activation="),
-        (told("law_", {"Popen": {}}), "none of FeatureLaw, MixedLaw"),
-        (told("law_", "FeatureLaw", "scale", ["1"]), "no number"),
-        (told("_stop_reason", "__class__"), "none of RESIDUAL"),
-        (told("n_components_", 10**15), "no whole number"),
-        (told("n_components_", True), "no whole number"),
-        (told("n_features_in_", 5), "5 entries where 4"),
-        (told("_y_ndim", 3), "no whole number from 1 to 2"),
-        (told("expansion_", "columns", ["a", "b", "c", 3]), "none of the texts"),
+        (told("law_", {"Popen": {}}), "not one of FeatureLaw, MixedLaw"),
+        (told("law_", "FeatureLaw", "scale", ["1"]), "not a number"),
+        (told("_stop_reason", "__class__"), "not one of RESIDUAL"),
+        (told("n_components_", 10**15), "not a whole number"),
+        (told("n_components_", True), "not a whole number"),
+        (told("n_features_in_", 5), "5 entries instead of 4"),
+        (told("_y_ndim", 3), "not a whole number from 1 to 2"),
+        (told("expansion_", "columns", ["a", "b", "c", 3]), "is 3, not text"),
         (told("expansion_", "complex_output", 0), "neither true nor false"),
-        (told("expansion_", "features", None), "has not the fields"),
+        (told("expansion_", "features", None), "does not have the fields"),
         (told("expansion_", "coef", "support_"), "array of int64"),
-        (told("expansion_", "coef", ["a"]), "names no array"),
-        (told("history_", []), "no table of names"),
-        (told("uncertainty_", "posterior", "expansion", None), "has not the fields"),
+        (told("expansion_", "coef", ["a"]), "does not name an array"),
+        (told("history_", []), "not a JSON object"),
+        (told("uncertainty_", "posterior", "expansion", None), "does not have the fields"),
         (lambda header, arrays: header.pop("state"), "KeyError"),
         (lambda header, arrays: header["state"].pop("seed_"), "KeyError"),
-        (lambda header, arrays: header.update(estimator="Pipeline"), "no estimator"),
+        (lambda header, arrays: header.update(estimator="Pipeline"), "no known estimator"),
         (lambda header, arrays: header.update(columns={}), "no columns"),
-        (lambda header, arrays: header.update(params=[]), "no table of names"),
-        (lambda header, arrays: header.update(other_params=[[]]), "no table of names"),
-        (plus({"~eval": ["1"]}), "does not know"),
-        (plus({"~eval": "1"}), "does not know"),
-        (plus({"~set": [[]]}), "is not ~set"),
-        (plus({"~range": [0, 1, 0]}), "is not ~range"),
-        (plus({"~tuple": [], "a": 1}), "more than ~tuple"),
-        (plus({"~scalar": "extra"}, extra=np.zeros(2)), "no single number"),
+        (lambda header, arrays: header.update(params=[]), "not a JSON object"),
+        (lambda header, arrays: header.update(other_params=[[]]), "not a JSON object"),
+        (plus({"~eval": ["1"]}), "does not support"),
+        (plus({"~eval": "1"}), "does not support"),
+        (plus({"~set": [[]]}), "is not a valid ~set"),
+        (plus({"~range": [0, 1, 0]}), "is not a valid ~range"),
+        (plus({"~tuple": [], "a": 1}), "more keys than ~tuple"),
+        (plus({"~scalar": "extra"}, extra=np.zeros(2)), "not a single number"),
         (plus({"~objects": [], "shape": [10**12, 0, -1]}), "has the shape"),
     ],
 )
@@ -673,7 +673,7 @@ ODD = [None, True, -1, 0, 1, 3, 2**31, 10**30, 0.5, 1e308, "", "sin", [], {}, [[
 @settings(max_examples=120, deadline=None)
 @given(st.data())
 def test_forged_values_are_refused_or_harmless(file, tmp_path_factory, xy, data):
-    """Whatever stands in a file with a right fingerprint: an error, or a model that predicts."""
+    """Any content with a right fingerprint gives an error or a model that predicts."""
 
     def change(header, arrays):
         if data.draw(st.booleans()):

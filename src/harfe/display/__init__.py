@@ -1,7 +1,7 @@
-"""Drawings of fitted models, in the manner of scikit-learn's displays.
+"""Figures of fitted models, in the style of scikit-learn's displays.
 
-Every display holds plain numbers, which ``table()`` gives back; ``from_estimator`` takes them from
-a fitted model, ``plot(ax=None)`` draws them and sets ``ax_`` (or ``axes_``) and ``figure_``. Only
+Every display holds plain numbers, which ``table()`` returns; ``from_estimator`` takes them from a
+fitted model, ``plot(ax=None)`` draws them and sets ``ax_`` (or ``axes_``) and ``figure_``. Only
 ``plot`` needs matplotlib: ``pip install "harfe[plot]"``.
 """
 

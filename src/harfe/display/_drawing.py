@@ -1,8 +1,8 @@
-"""What all drawings share: matplotlib itself, axes, colours, names that fit, notes, refusals.
+"""What all figures share: matplotlib itself, axes, colours, names that fit, notes, checks.
 
 Figures must be readable in grey and by colour-blind people: colours are those of Okabe and Ito, and
-whatever a colour says, a marker, a line style, a hatch or a number says too. Settings go to the
-artists, never to matplotlib's rcParams, which are the user's.
+whatever a colour shows is also shown by a marker, a line style, a hatch or a number. Settings go to
+the artists, never to matplotlib's rcParams, which belong to the user.
 """
 
 from __future__ import annotations
@@ -30,33 +30,33 @@ SERIES = (
     (PURPLE, "D", ":"),
 )
 
-# Letters of a name on an axis, at most.
+# Longest name on an axis, in letters.
 NAME_LENGTH = 32
 
-# Shares below this are nothing: 0.0 % to the digit that is written.
+# Shares below this are printed as 0.0 %.
 NOTHING = 0.0005
 
-# Beyond this ratio of the largest to the smallest, an axis of errors is logarithmic.
+# An axis of errors is logarithmic if the largest exceeds this multiple of the smallest.
 _WIDE = 8.0
 
-# Letters on an inch of an axis, and of the small print, about.
+# Approximate letters per inch, on an axis and in small print.
 _LETTERS_PER_INCH = 12
 _SMALL_PER_INCH = 19
 
 
 def pyplot() -> Any:
-    """Matplotlib, which only drawing needs."""
+    """Import matplotlib, which only drawing needs."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            'plot needs matplotlib: pip install "harfe[plot]"; table() has the numbers without it'
+            'plot needs matplotlib: pip install "harfe[plot]"; table() works without it'
         ) from error
     return plt
 
 
 def one_axes(ax: Any, width: float, height: float) -> Any:
-    """Return the axes that were given, or those of a new figure of this size in inches."""
+    """Return the given axes, or those of a new figure of this size in inches."""
     plt = pyplot()
     check_axes(ax)
     if ax is None:
@@ -65,33 +65,33 @@ def one_axes(ax: Any, width: float, height: float) -> Any:
 
 
 def check_axes(ax: Any) -> None:
-    """Refuse what is neither axes nor None."""
+    """Reject what is neither axes nor None."""
     if ax is not None and not hasattr(ax, "get_subplotspec"):
         raise TypeError(
-            f"ax={type(ax).__name__} is no axes of matplotlib; pass one, e.g. "
+            f"ax={type(ax).__name__} is not a matplotlib axes; pass one, e.g. from "
             "figure, ax = plt.subplots(), or None"
         )
 
 
 def inches(ax: Any) -> tuple[float, float]:
-    """Width and height of axes, as far as they are known before the layout is."""
+    """Width and height of axes, as far as they are known before the layout is done."""
     return float(ax.bbox.width / ax.figure.dpi), float(ax.bbox.height / ax.figure.dpi)
 
 
 def letters_along(length: float) -> int:
-    """How many letters of the usual size fit into so many inches."""
+    """Number of letters of the usual size that fit into this many inches."""
     return max(int(_LETTERS_PER_INCH * length), 10)
 
 
 def room_for_names(ax: Any) -> int:
-    """Letters that names beside axes may have: in small axes that are given, fewer."""
+    """Number of letters for names beside the axes: fewer if the given axes are small."""
     if ax is None:
         return NAME_LENGTH
     return min(letters_along(0.45 * inches(ax)[0]), NAME_LENGTH)
 
 
 def name_rows(ax: Any, names: Sequence[str]) -> None:
-    """Write names beside rows 0, 1, ..., as small as they must be to stand apart."""
+    """Write names beside rows 0, 1, ..., small enough not to overlap."""
     ax.set_yticks(range(len(names)), names)
     points = 72 * inches(ax)[1] / max(len(names), 1)
     ax.tick_params(axis="y", length=0)
@@ -100,15 +100,15 @@ def name_rows(ax: Any, names: Sequence[str]) -> None:
 
 
 def several_axes(ax: Any, n: int, n_columns: int, width: float, height: float) -> NDArray[Any]:
-    """Axes for n panels: those given, parts of the one given, or a new figure.
+    """Return axes for n panels: the given ones, parts of a given one, or those of a new figure.
 
     Parameters
     ----------
     ax : None, axes or sequence of axes
-        A single one is hidden, and the panels take its place.
+        A single one is hidden and replaced by the panels.
     n, n_columns : int
     width, height : float
-        Of a panel of a new figure, in inches.
+        Size of a panel in a new figure, in inches.
     """
     plt = pyplot()
     n_rows = -(-n // n_columns)
@@ -120,8 +120,8 @@ def several_axes(ax: Any, n: int, n_columns: int, width: float, height: float) -
         figure, place = ax.figure, ax.get_subplotspec()
         if place is None:
             raise ValueError(
-                "ax has no place in a grid to be divided; pass one of plt.subplots(), or as many "
-                f"axes as there are panels, {n}"
+                "ax has no place in a grid and cannot be divided; pass one from plt.subplots(), "
+                f"or an array of {n} axes, one per panel"
             )
         ax.set_axis_off()
         places = place.subgridspec(n_rows, n_columns)
@@ -139,13 +139,13 @@ def several_axes(ax: Any, n: int, n_columns: int, width: float, height: float) -
 
 
 def tidy(ax: Any) -> None:
-    """Leave out the frame that says nothing, and make the numbers small."""
+    """Remove the unused parts of the frame, and make the tick labels small."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(labelsize="small")
 
 
 def set_title(ax: Any, title: str, above_legend: bool = False) -> None:
-    """Write a title at the left, in the size of the text."""
+    """Write a title on the left, in the size of the text."""
     ax.set_title(title, loc="left", fontsize="medium", pad=22 if above_legend else 6)
 
 
@@ -167,7 +167,7 @@ def legend_above(ax: Any, handles: Sequence[Any]) -> None:
 
 
 def colour_bar(artist: Any, ax: Any, label: str, shrink: float = 1.0) -> None:
-    """Put the scale of an artist's colours beside its axes."""
+    """Add the colour scale of an artist beside its axes."""
     bar = ax.figure.colorbar(artist, ax=ax, shrink=shrink, pad=0.02)
     bar.set_label(label, fontsize="small")
     bar.ax.tick_params(labelsize="small")
@@ -175,7 +175,7 @@ def colour_bar(artist: Any, ax: Any, label: str, shrink: float = 1.0) -> None:
 
 
 def draw_ring(ax: Any, x: float, y: float, label: str, size: float) -> None:
-    """Mark the point that was chosen, of those on a line."""
+    """Mark the chosen point on a line."""
     ax.plot(
         x,
         y,
@@ -190,10 +190,10 @@ def draw_ring(ax: Any, x: float, y: float, label: str, size: float) -> None:
 
 
 def write_note(ax: Any, note: str) -> None:
-    """Small print below the label of the x axis."""
+    """Write small print below the label of the x axis."""
     if not note:
         return
-    # The layout is not known yet, but long names beside the axes will leave less room.
+    # The layout is not done yet, but long names beside the axes will leave less room.
     longest = max((len(label.get_text()) for label in ax.get_yticklabels()), default=0)
     width = inches(ax)[0] - max(0.08 * longest - 0.6, 0.0)
     ax.annotate(
@@ -210,15 +210,15 @@ def write_note(ax: Any, note: str) -> None:
 
 
 def say_empty(ax: Any, text: str) -> None:
-    """Write why there is nothing to draw, where it would have been."""
+    """Write why there is nothing to draw, in the middle of the axes."""
     ax.set(xticks=[], yticks=[])
     ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center", color=GREY, wrap=True)
 
 
 def shorten(names: Sequence[str], most: int = NAME_LENGTH) -> list[str]:
-    """Names for the axes: of at most so many letters, still different, no letter taken for math.
+    """Shorten names for the axes: still distinct, with ``$`` escaped.
 
-    Long ones lose their middle, since what tells them apart, and the unit, often stands at the end.
+    Long names lose their middle, since what distinguishes them, and the unit, is often at the end.
     """
     plain = [" ".join(str(name).split()) for name in names]
     while True:
@@ -236,53 +236,55 @@ def _without_middle(name: str, most: int) -> str:
 
 
 def joined(variables: Sequence[str], most: int = NAME_LENGTH) -> str:
-    """Name of a set of variables for a figure, each of them shortened."""
+    """Name of a set of inputs for a figure, each of them shortened."""
     if not variables:
         return "constant"
     return " : ".join(shorten(variables, max(most // len(variables), 10)))
 
 
 def check_most(most: Any) -> int:
-    """Refuse what is no number of things to draw."""
+    """Reject what is not a positive whole number."""
     if not is_whole(most) or most < 1:
         raise ValueError(f"most={most!r} must be a whole number of at least 1, e.g. most=10")
     return int(most)
 
 
 def check_fitted(model: Any) -> None:
-    """Refuse what is no fitted estimator of this package."""
+    """Reject what is not a fitted estimator of this package."""
     if not hasattr(model, "expansion_"):
         raise TypeError(
-            f"{type(model).__name__} is no fitted model of harfe; fit a HARFERegressor or "
-            "HARFERegressorCV and pass that (of a pipeline its last step, pipeline[-1])"
+            f"{type(model).__name__} is not a fitted harfe model; pass a fitted HARFERegressor or "
+            "HARFERegressorCV (of a pipeline, pass its last step, pipeline[-1])"
         )
 
 
 def nearest(name: Any, known: Sequence[str], n: int = 3) -> str:
-    """Known names that look like this one, for a message."""
+    """Known names that resemble this one, for a message."""
     found = difflib.get_close_matches(str(name), known, n=n, cutoff=0.0)
     return ", ".join(map(repr, found))
 
 
 def real_part(values: NDArray[Any], part: str) -> NDArray[np.float64]:
-    """Values to draw: of complex ones the part that is asked for."""
+    """Values to draw: the requested part of complex ones."""
     if part not in ("real", "imag"):
         raise ValueError(f"part={part!r} is not known; choose one of real, imag")
     if not np.iscomplexobj(values):
         if part == "imag":
-            raise ValueError("part='imag' is for complex targets; this one is real: part='real'")
+            raise ValueError(
+                "part='imag' is for complex targets, and this one is real; pass part='real'"
+            )
         return np.asarray(values, dtype=float)
     return np.asarray(getattr(values, part), dtype=float)
 
 
 def part_of(what: str, values: Any, part: str) -> str:
-    """Label of values that may be a part of complex ones."""
+    """Label of values, which may be a part of complex ones."""
     words = {"real": "real", "imag": "imaginary"}
     return f"{what}, {words[part]} part" if np.iscomplexobj(values) else what
 
 
 def set_error_scale(ax: Any, values: NDArray[np.float64]) -> None:
-    """Take a logarithmic axis where errors differ much, and one from 0 where they do not."""
+    """Use a logarithmic axis if errors differ widely, otherwise one that starts at 0."""
     known = values[np.isfinite(values)]
     if len(known) and known.min() > 0 and known.max() > _WIDE * known.min():
         from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
@@ -297,15 +299,15 @@ def set_error_scale(ax: Any, values: NDArray[np.float64]) -> None:
 
 
 def dependence_note(explanation: Explanation) -> str:
-    """What to mind where the inputs depend on each other, in few words."""
+    """Short caveat if the inputs depend on each other."""
     if not explanation.dependence:
         return ""
     return (
-        "Inputs depend on each other: what takes them as independent may mislead, see "
+        "Inputs depend on each other: results that assume independence may mislead, see "
         "explain().notes."
     )
 
 
 def under(distribution: str) -> str:
-    """Addition to a label where the distribution of the inputs is not that of the rows."""
+    """Suffix of a label if the distribution of the inputs is not that of the rows."""
     return "" if distribution == "independent" else f", inputs {distribution}"

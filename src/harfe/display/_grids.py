@@ -1,4 +1,4 @@
-"""Which component of a fitted model is meant, and the grid that it is drawn on."""
+"""Resolve the component of a fitted model to draw, and the grid to draw it on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CURVE, _MAP = 200, 60
 
 
 def drawn_grids(inputs: Sequence[SeenInput]) -> list[NDArray[np.float64]]:
-    """Where a component is drawn: evenly over the bulk, or at all values of an input of few."""
+    """Where to draw a component: evenly over the bulk, or at all values of an input with few."""
     number = _CURVE if len(inputs) == 1 else _MAP
     return [
         np.linspace(*seen.bulk, number) if seen.values is None else seen.values for seen in inputs
@@ -28,7 +28,7 @@ def drawn_grids(inputs: Sequence[SeenInput]) -> list[NDArray[np.float64]]:
 
 
 def model_anova(model: Any, inputs: Any, target: int) -> Anova:
-    """Take the function of a fitted model apart, for its components as functions."""
+    """Decompose the function of a fitted model into components that can be evaluated."""
     distribution = resolve_distribution(inputs, model.inputs_, model.expansion_)
     return anova(model.expansion_, distribution, target)
 
@@ -36,7 +36,7 @@ def model_anova(model: Any, inputs: Any, target: int) -> Anova:
 def resolve_component(
     component: Any, columns: tuple[str, ...], explanation: Explanation
 ) -> IndexSet:
-    """Variables of a component that is given by their names or numbers, or by its own name."""
+    """Return the inputs of a component given by their names or numbers, or by its own name."""
     table = explanation.components
     names = table.columns["component"]
     if isinstance(component, str) and component in names:
@@ -50,12 +50,12 @@ def resolve_component(
     u = tuple(sorted({_place(variable, component, columns) for variable in given}))
     if len(u) > 2:
         raise ValueError(
-            f"component={component!r} has {len(u)} variables, which no map can show; draw those of "
-            f"one or two, e.g. component={name_of(u[:2], columns)!r}"
+            f"component={component!r} has {len(u)} inputs, too many to draw; choose one with one "
+            f"or two, e.g. component={name_of(u[:2], columns)!r}"
         )
     if name_of(u, columns) not in names:
         drawable = [n for n, q in zip(names, table.columns["order"], strict=True) if q <= 2]
-        instead = "it has none, since it is constant"
+        instead = "it has no components, since it is constant"
         if drawable:
             instead = f"the largest are {', '.join(map(repr, drawable[:3]))}"
         raise ValueError(f"component={component!r} is not part of the fitted function; {instead}")
@@ -68,6 +68,6 @@ def _place(variable: Any, component: Any, columns: tuple[str, ...]) -> int:
     if is_whole(variable) and 0 <= variable < len(columns):
         return int(variable)
     raise ValueError(
-        f"component={component!r}: {variable!r} is no input; the nearest names are "
+        f"component={component!r}: {variable!r} is not an input; the nearest names are "
         f"{nearest(variable, columns)}, and numbers go from 0 to {len(columns) - 1}"
     )

@@ -43,51 +43,51 @@ from harfe.explain.inputs.seen import SeenInput, grid_points
 from harfe.explain.overall import Explanation
 from harfe.model.terms import IndexSet
 
-# The density of the rows takes this part of the height, and curves stay above it.
+# The density of the rows takes this share of the height; curves stay above it.
 _DENSITY_HEIGHT = 0.14
 
-# Letters of a name that go into a title.
+# Longest name in a title, in letters.
 _TITLE_LENGTH = 22
 
-# A factor with more values has ticks where matplotlib puts them.
+# For a factor with more values, matplotlib places the ticks.
 _MOST_TICKS = 8
 
-# Contour lines of a map, about.
+# Approximate number of contour lines of a map.
 _LEVELS = 8
 
 
 class ComponentDisplay:
-    """A purified component of one variable as a curve, of two as a map.
+    """A purified component of one input as a curve, of two as a map.
 
-    What the variables do together beyond what fewer of them do: it averages to zero over each of
-    them under the distribution of the inputs. Beneath a curve is the density of the rows of the
-    fit; a map has their quantiles, 32 parts of equal share, as ticks along its edges.
+    It is the joint effect of the inputs beyond the effects of fewer of them: it averages to zero
+    over each input under the distribution of the inputs. A curve has the density of the rows of the
+    fit beneath it; a map has their quantiles, 32 parts of equal share, as ticks along its edges.
 
     Parameters
     ----------
     inputs : sequence of one or two SeenInput
-        The variables, as the rows of the fit had them.
+        The inputs, as seen in the rows of the fit.
     grids : sequence of arrays
-        Values of each variable at which the component is drawn.
+        Values of each input at which the component is drawn.
     values : array of shape (points of the first grid,) or (of the first, of the second)
-        Of the component.
+        Values of the component.
     share : float
-        Of the variance of the function.
+        Share of the variance of the function.
     distribution : str, default="independent"
         Distribution of the inputs that the share refers to.
     part : {"real", "imag"}, default="real"
         Which part of complex values is drawn.
     note : str, default=""
-        What to mind, below the figure.
+        Caveat, written below the figure.
 
     Attributes
     ----------
     ax_, figure_
-        Of matplotlib; after `plot`.
+        Matplotlib objects; set by `plot`.
     line_ : Line2D
         The curve; None for a map.
     mesh_ : QuadMesh
-        The map, the second variable upwards; None for a curve.
+        The map, with the second input on the vertical axis; None for a curve.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class ComponentDisplay:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Names of the variables."""
+        """Names of the inputs."""
         return tuple(seen.name for seen in self.inputs)
 
     @classmethod
@@ -124,14 +124,14 @@ class ComponentDisplay:
         target: int = 0,
         part: str = "real",
     ) -> ComponentDisplay:
-        """Evaluate a component of a fitted model, over the range that its rows had.
+        """Evaluate a component of a fitted model over the range of its rows.
 
         Parameters
         ----------
         model : HARFERegressor or HARFERegressorCV
             Fitted.
         component : str, int or sequence of them
-            Its variable or variables, by name or number: ``"age"``, ``("age", "bmi")``, or the name
+            Its input or inputs, by name or number: ``"age"``, ``("age", "bmi")``, or the name
             ``"age : bmi"``.
         inputs, target
             As in ``model.explain``.
@@ -148,7 +148,7 @@ class ComponentDisplay:
     def of_model(
         cls, model: Any, u: IndexSet, explanation: Explanation, parts: Anova, part: str
     ) -> ComponentDisplay:
-        """Evaluate the component on u, given all that is known of a model."""
+        """Evaluate the component on u, from the explanation and the ANOVA of a model."""
         inputs = [SeenInput.of(model.expansion_, model.inputs_, k) for k in u]
         grids = drawn_grids(inputs)
         values = parts.component_on_grid(u, grids)
@@ -174,8 +174,8 @@ class ComponentDisplay:
         ax : matplotlib axes, optional
             None makes a figure.
         limits : (float, float), optional
-            Smallest and largest effect that there is room for, of a map that there are colours for;
-            None takes those of the component.
+            Smallest and largest effect of the vertical axis, or of the colours of a map; None takes
+            those of the component.
 
         Returns
         -------
@@ -186,14 +186,14 @@ class ComponentDisplay:
         self.draw(ax, limits)
         rows = ""
         if curve:
-            rows = "Grey: where the rows of the fit lie."
+            rows = "Grey: density of the rows of the fit."
         elif any(seen.values is None for seen in self.inputs):
-            rows = "Ticks inside cut the rows of the fit into 32 equal parts."
+            rows = "Inner ticks divide the rows of the fit into 32 equal parts."
         write_note(ax, " ".join(filter(None, [rows, self.note])))
         return self
 
     def draw(self, ax: Any, limits: tuple[float, float] | None) -> None:
-        """Draw into these axes, without the small print."""
+        """Draw in these axes, without the small print."""
         self.ax_, self.figure_ = ax, ax.figure
         self.line_ = self.mesh_ = None
         tidy(ax)
@@ -202,7 +202,7 @@ class ComponentDisplay:
         else:
             self._plot_map(ax, limits)
         name = joined(self.variables)
-        # The axes have the names, too: where they are long that is enough.
+        # The axes also show the names: the title leaves out long ones.
         share = f"{percent(self.share)} of the variance{under(self.distribution)}"
         set_title(ax, share if len(name) > _TITLE_LENGTH else f"{name}: {share}")
 
@@ -226,7 +226,7 @@ class ComponentDisplay:
 
     @staticmethod
     def _draw_density(ax: Any, seen: SeenInput) -> None:
-        """Where the rows of the fit lie, along the lower edge."""
+        """Draw the density of the rows of the fit along the lower edge."""
         transform = ax.get_xaxis_transform()
         edges, shares = seen.density()
         height = _DENSITY_HEIGHT * shares / max(shares.max(initial=0.0), 1e-300)
@@ -276,7 +276,7 @@ class ComponentDisplay:
         ax.clabel(lines, fontsize="x-small", fmt="%g")
 
     def _draw_quantiles(self, ax: Any) -> None:
-        """Short ticks inside the lower and the left edge."""
+        """Draw short ticks inside the lower and the left edge."""
         style = {"color": INK, "linewidth": 0.8}
         first, second = self.inputs
         for seen, transform, draw, set_ticks in (
@@ -291,7 +291,7 @@ class ComponentDisplay:
                 set_ticks(seen.values)
 
     def table(self) -> Table:
-        """A row for each point drawn: the variables, and the `effect`."""
+        """Return a row for each point drawn: the inputs and the `effect`."""
         points = grid_points(self.grids)
         effect = "effect"
         while effect in self.variables:
@@ -307,13 +307,12 @@ class ComponentsDisplay:
     ----------
     displays : sequence of ComponentDisplay
     n_components : int
-        How many components the function has.
+        Number of components of the function.
 
     Attributes
     ----------
-    axes_ : array of axes
-        Of matplotlib, one a component; after `plot`.
-    figure_
+    axes_, figure_
+        Matplotlib objects, with one axes per component; set by `plot`.
     """
 
     def __init__(self, displays: Sequence[ComponentDisplay], n_components: int) -> None:
@@ -339,9 +338,9 @@ class ComponentsDisplay:
             Fitted.
         components : sequence, optional
             Which ones, each as in :class:`ComponentDisplay`; None takes the leading ones of one or
-            two variables, down to 0.05 % of the variance.
+            two inputs, down to 0.05 % of the variance.
         most : int, default=6
-            How many at most, if `components` is None.
+            Maximum number of components, if `components` is None.
         inputs, target, part
             As in :class:`ComponentDisplay`.
         """
@@ -363,16 +362,17 @@ class ComponentsDisplay:
     def plot(
         self, ax: Any = None, *, n_columns: int = 3, same_scale: bool = True
     ) -> ComponentsDisplay:
-        """Draw every component in a panel of its own.
+        """Draw each component in its own panel.
 
         Parameters
         ----------
         ax : matplotlib axes or array of axes, optional
-            None makes a figure; a single one is divided; of several each takes a component.
+            None makes a figure; a single one is divided; of several, each gets a component.
         n_columns : int, default=3
-            Panels in a row.
+            Panels per row.
         same_scale : bool, default=True
-            Whether all curves have one scale, and all maps: what matters more looks larger.
+            Whether all curves share one scale, and all maps another: what matters more looks
+            larger.
 
         Returns
         -------
@@ -397,12 +397,12 @@ class ComponentsDisplay:
         return self
 
     def _limits(self, order: int) -> tuple[float, float]:
-        """Smallest and largest effect of all components of so many variables."""
+        """Smallest and largest effect of all components with this many inputs."""
         alike = [display.drawn for display in self.displays if len(display.inputs) == order]
         return float(min(d.min() for d in alike)), float(max(d.max() for d in alike))
 
     def table(self) -> Table:
-        """A row for each component: its variables, its share, its smallest and largest effect."""
+        """Return a row for each component: inputs, share, smallest and largest effect."""
         return Table(
             {
                 "variables": [display.variables for display in self.displays],
@@ -414,5 +414,5 @@ class ComponentsDisplay:
 
 
 def _label(name: str, length: float) -> str:
-    """A name that fits along an axis of so many inches."""
+    """Shorten a name to fit along an axis of this many inches."""
     return shorten([name], min(letters_along(length), NAME_LENGTH))[0]

@@ -21,21 +21,20 @@ from harfe.solvers.pursuit import StopReason
 
 
 class ConvergenceDisplay:
-    """Objective and relative residual after every round of the pursuit.
+    """Objective and relative residual after each round of the pursuit.
 
     Parameters
     ----------
     objective, relative_residual : arrays of shape (rounds,)
     stopped : str, default=""
-        Why the pursuit ended, below the figure.
+        Why the pursuit stopped; written below the figure.
 
     Attributes
     ----------
     best_round : int
-        The round that was returned, counted from 1: the lowest objective.
-    axes_ : array of two axes
-        Of matplotlib; after `plot`.
-    figure_
+        The returned round, counted from 1: that with the lowest objective.
+    axes_, figure_
+        Matplotlib objects, two axes; set by `plot`.
     lines_ : tuple of two Line2D
     """
 
@@ -59,8 +58,8 @@ class ConvergenceDisplay:
         check_fitted(model)
         if model.stop_reason_ is StopReason.MATCHED:
             raise ValueError(
-                f"this model has no rounds to draw: its terms match the reference of a learned law "
-                f"(fit_={model.fit_!r}); draw SparsityPathDisplay.from_estimator(model), or fit "
+                f"this model has no rounds to draw: its features match the reference of a learned "
+                f"law (fit_={model.fit_!r}); use SparsityPathDisplay.from_estimator(model), or fit "
                 "HARFERegressor(law=model.law_), which runs a pursuit"
             )
         history = model.history_
@@ -69,7 +68,7 @@ class ConvergenceDisplay:
         )
 
     def plot(self, ax: Any = None) -> ConvergenceDisplay:
-        """Draw both over the rounds, side by side.
+        """Draw objective and residual over the rounds, side by side.
 
         Parameters
         ----------
@@ -110,7 +109,7 @@ class ConvergenceDisplay:
         return self
 
     def table(self) -> Table:
-        """A row for each round: `round`, `objective`, `relative_residual`."""
+        """Return a row for each round: `round`, `objective`, `relative_residual`."""
         return Table(
             {
                 "round": np.arange(1, len(self.objective) + 1),

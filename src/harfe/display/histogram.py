@@ -1,4 +1,4 @@
-"""How often each variable occurs among the kept features: Figures 4 and 5 of the paper."""
+"""How often each input occurs in the kept features: Figures 4 and 5 of the paper."""
 
 from __future__ import annotations
 
@@ -30,32 +30,33 @@ from harfe.display._drawing import (
 from harfe.explain.overall import Explanation
 from harfe.explain.tables import variables_table
 
-# Inches of the axes of a figure of our own; names that do not fit below make the bars lie.
+# Width of the axes of a new figure, in inches; if the names do not fit below, bars are horizontal.
 _WIDTH = 6.2
 
 
 class VariableHistogramDisplay:
-    """Share of the kept features that use each variable, beside its share among those drawn.
+    """Share of the kept features that use each input, next to its share among those drawn.
 
-    The paper's Figures 4 and 5. A pool that is drawn uniformly looks at all inputs alike; what the
-    fit keeps looks at those that matter.
+    The paper's Figures 4 and 5. A pool drawn uniformly uses all inputs equally often; the features
+    that the fit keeps use those that matter.
 
     Parameters
     ----------
     variables : sequence of str
+        Names of the inputs.
     share : array of shape (inputs,)
-        Of the kept features, how many use the variable; a feature of q variables counts q times.
+        Share of the kept features that use the input; a feature of q inputs counts q times.
     pool_share : array of shape (inputs,)
-        The same of all features that were drawn.
+        The same for all drawn features.
     weighted : bool, default=False
-        Whether `share` counts every feature by the size of its coefficient.
+        Whether `share` weights every feature by |coefficient|.
     n_kept, n_drawn : int, optional
         Numbers of features, for the title.
 
     Attributes
     ----------
     ax_, figure_
-        Of matplotlib; after `plot`.
+        Matplotlib objects; set by `plot`.
     bars_ : BarContainer
     """
 
@@ -87,12 +88,12 @@ class VariableHistogramDisplay:
         model : HARFERegressor or HARFERegressorCV
             Fitted.
         weighted : bool, default=False
-            Count every feature by the size of its coefficient.
+            Weight every feature by |coefficient|.
         target : int, default=0
-            Whose coefficients.
+            Target whose coefficients are used.
         """
         check_fitted(model)
-        # Not explain(): counts need no distribution of the inputs, and no warning about it.
+        # Not explain(): counts need no distribution of the inputs and no warnings about it.
         table = variables_table(model.expansion_, model.inputs_, model._pool, None, target)
         return cls(
             table["variable"],
@@ -107,7 +108,7 @@ class VariableHistogramDisplay:
     def from_explanation(
         cls, explanation: Explanation, *, weighted: bool = False
     ) -> VariableHistogramDisplay:
-        """Draw what ``model.explain()`` returned."""
+        """Use the result of ``model.explain()``."""
         table = explanation.variables
         return cls(
             table["variable"],
@@ -117,14 +118,14 @@ class VariableHistogramDisplay:
         )
 
     def plot(self, ax: Any = None, *, most: int = 40) -> VariableHistogramDisplay:
-        """Draw a bar for each variable, in the order of the inputs.
+        """Draw a bar for each input, in their order.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
             None makes a figure.
         most : int, default=40
-            Variables at most; of more the leading ones are drawn, and a note says so.
+            Maximum number of inputs; the leading ones are drawn, and a note counts the others.
 
         Returns
         -------
@@ -171,7 +172,7 @@ class VariableHistogramDisplay:
         if len(rest):
             write_note(
                 ax,
-                f"{len(rest)} more inputs; the largest share of theirs is {percent(rest.max())}.",
+                f"{len(rest)} more inputs; their largest share is {percent(rest.max())}.",
             )
         return self
 
@@ -188,7 +189,7 @@ class VariableHistogramDisplay:
         legend_above(ax, [*handles, marks])
 
     def table(self) -> Table:
-        """A row for each input: `variable`, `share` of the kept features, `pool_share`."""
+        """Return a row for each input: `variable`, `share` of the kept features, `pool_share`."""
         return Table(
             {"variable": self.variables, "share": self.share, "pool_share": self.pool_share}
         )

@@ -36,10 +36,10 @@ from harfe.explain.overall import Explanation
 
 KINDS = ("components", "terms")
 
-# Colour, hatch and its colour of what has no, one, two, three or more variables.
+# Colour, hatch, hatch colour and label for no, one, two, and three or more inputs.
 _ORDERS = (
     (MID_GREY, "", INK, "none"),
-    (BLUE, "", INK, "one variable"),
+    (BLUE, "", INK, "one input"),
     (VERMILLION, "////", "white", "two"),
     (LIGHT_BLUE, "....", INK, "three or more"),
 )
@@ -51,21 +51,21 @@ class TermImportanceDisplay:
     Parameters
     ----------
     variables : sequence of tuples of str
-        Variables of each component or term.
+        Inputs of each component or term.
     share : array of shape (components,)
-        Of the variance of the function.
+        Share of the variance of the function.
     kind : {"components", "terms"}, default="components"
-        Purified components, whose shares sum to 1; or raw terms, which overlap, so that theirs need
-        not.
+        Purified components, whose shares sum to 1; or raw terms, which overlap, so their shares
+        need not.
     distribution : str, default="independent"
-        Distribution of the inputs that variances are taken under.
+        Distribution of the inputs that the variances refer to.
     note : str, default=""
-        What to mind, below the figure.
+        Caveat, written below the figure.
 
     Attributes
     ----------
     ax_, figure_
-        Of matplotlib; after `plot`.
+        Matplotlib objects; set by `plot`.
     bars_ : BarContainer
     """
 
@@ -111,7 +111,7 @@ class TermImportanceDisplay:
     def from_explanation(
         cls, explanation: Explanation, *, kind: str = "components"
     ) -> TermImportanceDisplay:
-        """Draw what ``model.explain()`` returned."""
+        """Use the result of ``model.explain()``."""
         check_choice("kind", kind, KINDS)
         table = getattr(explanation, kind)
         variance = table["variance"].astype(float)
@@ -125,15 +125,15 @@ class TermImportanceDisplay:
         )
 
     def plot(self, ax: Any = None, *, most: int = 15) -> TermImportanceDisplay:
-        """Draw a bar for each, the largest on top.
+        """Draw a bar for each component or term, the largest at the top.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
             None makes a figure.
         most : int, default=15
-            Bars at most; the components that are left, and those below 0.05 %, are summed up in
-            one more.
+            Maximum number of bars; the remaining components, and those below 0.05 %, are combined
+            into one more.
 
         Returns
         -------
@@ -141,7 +141,7 @@ class TermImportanceDisplay:
         """
         shown, left = self._leading(check_most(most))
         check_axes(ax)
-        # A pair has room for more than a name.
+        # A pair may take more room than a single name.
         names = [joined(self.variables[k], int(1.4 * room_for_names(ax))) for k in shown]
         share = self.share[shown]
         orders = [min(len(self.variables[k]), 3) for k in shown]
@@ -185,10 +185,10 @@ class TermImportanceDisplay:
         return self
 
     def _leading(self, most: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """The largest to draw, and those left."""
+        """The largest, to be drawn, and the others."""
         order = np.argsort(-self.share, kind="stable")
         number = min(most, max(int(np.sum(self.share >= NOTHING)), 1))
-        # One that is left alone takes no more room than the word for it.
+        # A single one left over takes no more room than "1 others".
         number += len(order) == number + 1
         return order[:number], order[number:]
 
@@ -212,7 +212,7 @@ class TermImportanceDisplay:
             )
 
     def table(self) -> Table:
-        """A row for each: `variables`, `order`, `share`, in the order given."""
+        """Return a row for each, in the given order: `variables`, `order`, `share`."""
         return Table(
             {
                 "variables": self.variables,

@@ -1,4 +1,4 @@
-"""Pairs of variables by their share of the variance."""
+"""Pairs of inputs by their share of the variance."""
 
 from __future__ import annotations
 
@@ -34,38 +34,38 @@ from harfe.explain.overall import Explanation
 
 MEASURES = ("total", "second_order")
 
-# Rows and columns of a matrix at least, where there are as many.
+# Minimum number of rows and columns of a matrix, if there are that many.
 _SMALLEST_MATRIX = 5
 
-# Inches of a letter on an axis, about.
+# Approximate width of a letter on an axis, in inches.
 _LETTER_WIDTH = 0.085
 
-# A pair below this share is never drawn as if it mattered, however small the others are.
+# A pair below this share is never drawn dark, however small the others are.
 _FAINT = 0.01
 
 
 class InteractionDisplay:
-    """Share of the variance that is due to each pair of variables, as a matrix.
+    """Share of the variance that is due to each pair of inputs, as a matrix.
 
     Parameters
     ----------
     variables : sequence of str
-        The inputs.
+        Names of the inputs.
     strength : array of shape (inputs, inputs)
-        Symmetric; NaN where two variables never meet in a feature.
+        Symmetric; NaN for two inputs that never share a feature.
     measure : {"total", "second_order"}, default="total"
-        All components that hold both variables, or the component of the pair alone.
+        All components that contain both inputs, or the component of the pair alone.
     distribution : str, default="independent"
-        Distribution of the inputs that variances are taken under.
+        Distribution of the inputs that the variances refer to.
     note : str, default=""
-        What to mind, below the figure.
+        Caveat, written below the figure.
 
     Attributes
     ----------
     ax_, figure_
-        Of matplotlib; after `plot`.
+        Matplotlib objects; set by `plot`.
     image_ : AxesImage
-        The lower half in percent, masked elsewhere; None if no two variables meet.
+        The lower half in percent, masked elsewhere; None if no two inputs interact.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class InteractionDisplay:
     def from_explanation(
         cls, explanation: Explanation, *, measure: str = "total"
     ) -> InteractionDisplay:
-        """Draw what ``model.explain()`` returned."""
+        """Use the result of ``model.explain()``."""
         check_choice("measure", measure, MEASURES)
         variables = explanation.sobol.columns["variable"]
         place = {name: k for k, name in enumerate(variables)}
@@ -123,14 +123,14 @@ class InteractionDisplay:
         return cls(variables, strength, measure=measure, distribution=explanation.inputs, note=note)
 
     def plot(self, ax: Any = None, *, most: int = 15) -> InteractionDisplay:
-        """Draw the pairs of the variables that interact most, the strongest first.
+        """Draw the pairs of the inputs that interact most, the strongest first.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
             None makes a figure.
         most : int, default=15
-            Variables at most; a note says what was left out.
+            Maximum number of inputs; a note counts the others.
 
         Returns
         -------
@@ -150,7 +150,7 @@ class InteractionDisplay:
         tidy(ax)
         self.image_ = None
         if n < 2 or not np.nanmax(self.strength) > 0:
-            say_empty(ax, "No two variables interact.")
+            say_empty(ax, "No two inputs interact.")
             return self
         percents = 100 * self.strength[np.ix_(shown, shown)]
         # The lower half without the diagonal holds every pair once.
@@ -166,7 +166,7 @@ class InteractionDisplay:
             self.image_, ax, f"share of the variance{under(self.distribution)} (%)", shrink=0.75
         )
         words = {
-            "total": "Interactions, of any order",
+            "total": "Interactions of any order",
             "second_order": "Interactions of the pair alone",
         }
         set_title(ax, words[self.measure])
@@ -175,7 +175,7 @@ class InteractionDisplay:
         return self
 
     def _leading(self, most: int) -> tuple[NDArray[np.intp], str]:
-        """Variables by their strongest pairs, and a note on the others."""
+        """Inputs by their strongest pairs, and a note on the others."""
         known = np.where(np.isfinite(self.strength), self.strength, -1.0)
         np.fill_diagonal(known, -1.0)
         strongest = known.max(axis=1, initial=-1.0)
@@ -186,7 +186,7 @@ class InteractionDisplay:
         if not len(rest):
             return shown, ""
         largest = percent(max(strongest[rest].max(), 0.0))
-        return shown, f"{len(rest)} more variables; their largest pair has {largest}."
+        return shown, f"{len(rest)} more inputs; their strongest pair has {largest}."
 
     @staticmethod
     def _write_numbers(ax: Any, lower: Any, highest: float) -> None:
@@ -197,7 +197,7 @@ class InteractionDisplay:
                 ax.text(j, i, text, ha="center", va="center", fontsize="x-small", color=color)
 
     def table(self) -> Table:
-        """A row for each pair that meets in a feature, the strongest first."""
+        """Return a row for each pair that shares a feature, the strongest first."""
         i, j = np.nonzero(np.triu(np.isfinite(self.strength), k=1))
         share = self.strength[i, j]
         order = np.argsort(-share, kind="stable")

@@ -14,12 +14,12 @@ from harfe.metrics import mean_squared_error
 
 
 class ParityDisplay:
-    """Predicted against true values; a perfect model has all of them on the diagonal.
+    """Predicted against true values; for a perfect model, all are on the diagonal.
 
     Parameters
     ----------
     truth, prediction : arrays of shape (rows,)
-        Of one target, real.
+        Real values of one target.
     label : str, default=""
         Which target, or which part of a complex one.
 
@@ -28,7 +28,7 @@ class ParityDisplay:
     mse, r2 : float
         Mean squared error, and 1 - MSE / variance of the truth (NaN if that is constant).
     ax_, figure_
-        Of matplotlib; after `plot`.
+        Matplotlib objects; set by `plot`.
     points_ : PathCollection
     """
 
@@ -44,19 +44,19 @@ class ParityDisplay:
     def from_estimator(
         cls, model: Any, X: Any, y: ArrayLike, *, target: int = 0, part: str = "real"
     ) -> ParityDisplay:
-        """Predict rows, best those that the fit has not seen.
+        """Predict rows, preferably rows that the fit has not seen.
 
         Parameters
         ----------
         model : fitted regressor
-            Of harfe or any other.
+            From harfe or any other package.
         X : array of shape (rows, inputs)
         y : array of shape (rows,) or (rows, targets)
             The truth.
         target : int, default=0
-            Which of several targets.
+            Which target, if there are several.
         part : {"real", "imag"}, default="real"
-            Which part of complex values.
+            Which part of complex values is drawn.
         """
         return cls.from_predictions(y, model.predict(X), target=target, part=part)
 
@@ -64,7 +64,7 @@ class ParityDisplay:
     def from_predictions(
         cls, y: ArrayLike, prediction: ArrayLike, *, target: int = 0, part: str = "real"
     ) -> ParityDisplay:
-        """Draw predictions made before.
+        """Use existing predictions.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class ParityDisplay:
         self.figure_ = ax.figure
         tidy(ax)
         n = len(self.truth)
-        # Many points must not become one blot.
+        # Keep many points from merging into one blot.
         size, opacity = (14, 0.6) if n <= 1000 else (6, max(0.15, 0.5 * (1000 / n) ** 0.4))
         both = np.concatenate([self.truth, self.prediction])
         low, high = float(both.min()), float(both.max())
@@ -137,7 +137,7 @@ class ParityDisplay:
         return self
 
     def table(self) -> Table:
-        """A row for each row: `truth`, `prediction`, `residual` = truth - prediction."""
+        """Return a line per row: `truth`, `prediction`, `residual` = truth - prediction."""
         return Table(
             {
                 "truth": self.truth,
@@ -160,7 +160,7 @@ def _column(values: NDArray[Any], target: Any) -> NDArray[Any]:
 
 
 def _r2_text(r2: float) -> str:
-    """Three digits, but never a perfect 1 that is not one."""
+    """Format R² with three digits, but never round it up to 1."""
     if 0.9995 <= r2 < 1:
         return f"1 - {1 - r2:.1e}"
     return f"{r2:.3f}"

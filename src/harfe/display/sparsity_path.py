@@ -28,16 +28,16 @@ class SparsityPathDisplay:
     Parameters
     ----------
     paths : ErrorPaths
-        Mean and standard error of the held-out error, for each pool and each number of features.
+        Mean and standard error of the held-out error, for each pool and each size.
     n_features : int
-        Features of the model that was then fitted to all rows.
+        Number of features of the final model, fitted to all rows.
 
     Attributes
     ----------
     ax_, figure_
-        Of matplotlib; after `plot`.
+        Matplotlib objects; set by `plot`.
     lines_ : dict of str to Line2D
-        By name of the pool, of those drawn.
+        Lines of the pools drawn, by name.
     band_ : FillBetweenPolyCollection or None
         One standard error either side of the chosen pool's mean.
     """
@@ -63,14 +63,14 @@ class SparsityPathDisplay:
         return cls(error_paths(model), model.n_nonzero_coefs_)
 
     def plot(self, ax: Any = None, *, most: int = 4) -> SparsityPathDisplay:
-        """Draw the mean error of the pools, and the spread over the folds of the chosen one.
+        """Draw the mean error of the pools, with the standard error of the chosen one.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
             None makes a figure.
         most : int, default=4
-            Pools at most: the chosen one, then the best of those run on as many folds.
+            Maximum number of pools: the chosen one, then the best of those run on as many folds.
 
         Returns
         -------
@@ -118,7 +118,7 @@ class SparsityPathDisplay:
         ax.legend(fontsize="x-small", frameon=False)
         left = len(paths.names) - len(pools)
         if left:
-            write_note(ax, f"{left} more pools, behind these or dropped after the first folds.")
+            write_note(ax, f"{left} more pools, worse than these or dropped after the first folds.")
         return self
 
     def _leading(self, most: int) -> list[int]:
@@ -141,7 +141,7 @@ class SparsityPathDisplay:
         set_error_scale(ax, self.paths.mean[pools])
 
     def table(self) -> Table:
-        """A row for each pool and size that was run on some fold."""
+        """Return a row for each pool and size that was run on some fold."""
         paths = self.paths
         pool, size = np.nonzero(paths.n_folds)
         return Table(
@@ -157,7 +157,7 @@ class SparsityPathDisplay:
 
 
 def _spread_out(sizes: NDArray[np.int_]) -> list[int]:
-    """Numbers of features that can stand side by side on a logarithmic axis."""
+    """Sizes whose labels do not overlap on a logarithmic axis."""
     ticks: list[int] = []
     gap = max(np.log(sizes.max() / sizes.min()) / 9, 1e-9)
     for size in np.sort(sizes).tolist():

@@ -31,41 +31,41 @@ from harfe.display._drawing import (
 )
 from harfe.explain.local import VIEWS
 
-# Inches that a number beside a bar takes, about.
+# Approximate width of a number beside a bar, in inches.
 _NUMBER_WIDTH = 0.6
 
-# Steps below this share of all steps are not worth a bar.
+# Steps below this share of all steps get no bar of their own.
 _SMALL = 0.005
 
 
 class WaterfallDisplay:
-    """What each variable adds to the prediction of one row.
+    """What each input adds to the prediction of one row.
 
     Parameters
     ----------
     names : sequence of str
-        Of what is added.
+        Names of the contributions.
     contributions : array of shape (names,)
     start : float
-        What they are added to: the baseline, or the intercept of raw terms.
+        What they are added to: the baseline, or the intercept for raw terms.
     prediction : float
         `start` + the sum of the contributions.
     by : {"variables", "components", "terms"}, default="variables"
     values : array of shape (names,), optional
-        Values of the variables in this row, to be written beside their names.
+        Values of the inputs in this row, written beside their names.
     outside : sequence of str, default=()
         Inputs of this row that lie outside the range seen in training.
     label : str, default="prediction"
-        Of the axis.
+        Label of the axis.
     note : str, default=""
-        What to mind, below the figure.
+        Caveat, written below the figure.
 
     Attributes
     ----------
     ax_, figure_
-        Of matplotlib; after `plot`.
+        Matplotlib objects; set by `plot`.
     bars_ : BarContainer
-        One for each step drawn, from where the sum stood to where it then stands.
+        One bar per step, from the sum before it to the sum after it.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class WaterfallDisplay:
         inputs, target
             As in ``model.explain_local``.
         part : {"real", "imag"}, default="real"
-            Which part of complex values.
+            Which part of complex values is drawn.
         """
         check_fitted(model)
         check_choice("by", by, VIEWS)
@@ -155,8 +155,8 @@ class WaterfallDisplay:
         ax : matplotlib axes, optional
             None makes a figure.
         most : int, default=10
-            Steps at most; smaller ones, and those below half a percent of all, are summed up in one
-            more.
+            Maximum number of steps; smaller ones, and those below half a percent of all, are
+            combined into one more.
 
         Returns
         -------
@@ -182,7 +182,7 @@ class WaterfallDisplay:
         )
         for bar, step in zip(self.bars_, steps, strict=True):
             bar.set(hatch="" if step >= 0 else "////", edgecolor="white")
-        # Each step begins where the one above it ended.
+        # Each step starts where the one above it ends.
         levels = np.concatenate([[self.start], ends])
         ax.vlines(
             levels, np.arange(n + 1), np.arange(1, n + 2), color=GREY, linewidth=0.8, zorder=1
@@ -201,12 +201,12 @@ class WaterfallDisplay:
         return self
 
     def _steps(self, most: int, letters: int) -> tuple[list[str], Any]:
-        """Names and sizes of the steps: the largest, and what the others come to together."""
+        """Names and lengths of the steps: the largest, and the sum of the others."""
         order = np.argsort(-np.abs(self.contributions), kind="stable")
         size = np.abs(self.contributions[order])
         order = order[size > 0]
         number = min(most, int(np.sum(size > _SMALL * size.sum())))
-        # One that is left alone takes no more room than the word for it.
+        # A single step left over takes no more room than "1 others".
         number += len(order) == number + 1
         shown, left = order[:number], order[number:]
         names = shorten([self.names[k] for k in shown], letters)
@@ -220,7 +220,7 @@ class WaterfallDisplay:
         return names, steps
 
     def _write_numbers(self, ax: Any, steps: Any, begins: Any, ends: Any) -> None:
-        """Beside every bar, on the side where it grows, and beside both ends."""
+        """Write numbers at the end of every bar, and beside start and prediction."""
         everything = np.concatenate([begins, ends, [self.start, self.prediction]])
         low, high = float(everything.min()), float(everything.max())
         width = inches(ax)[0]
@@ -240,7 +240,7 @@ class WaterfallDisplay:
             ax.annotate(_number(value, ".4g"), (value, height), xytext=(8, 0), ha="left", **style)
 
     def table(self) -> Table:
-        """A row for each contribution, the largest first: `name`, `value` if known, `added`."""
+        """Return a row per contribution, the largest first: `name`, `value` if known, `added`."""
         order = np.argsort(-np.abs(self.contributions), kind="stable")
         columns: dict[str, Any] = {"name": [self.names[k] for k in order]}
         if self.values is not None:
@@ -249,5 +249,5 @@ class WaterfallDisplay:
 
 
 def _number(value: float, digits: str) -> str:
-    """A number with the minus sign that axes have."""
+    """Format a number with the same minus sign as on the axes."""
     return format(value, digits).replace("-", "−")

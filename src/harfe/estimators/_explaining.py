@@ -61,14 +61,14 @@ class Explainable:
 
         Sobol indices, Shapley effects and interaction strengths are exact for sin, cos and exp
         features and computed by quadrature for others. They assume independent inputs; a
-        UserWarning says so if the inputs depend on each other so strongly that this misleads.
+        UserWarning is issued if dependence between the inputs makes them misleading.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features), default=None
             Explain over these rows; None for the summary of the training rows.
         inputs : {"independent", "uniform", "normal"} or InputDistribution, default="independent"
-            Distribution of the inputs, which are independent: the marginals of the rows, uniform on
+            Distribution of the inputs, always independent: the marginals of the rows, uniform on
             their ranges, normal, or a given one.
         sample_weight : array of shape (n_samples,), default=None
             How often each row of X counts.

@@ -1,4 +1,4 @@
-"""Methods of a fitted estimator that write files: one-line calls to their parts."""
+"""Methods of a fitted estimator that write files: thin calls to `harfe.files`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harfe.solvers.pursuit import StopReason
 
 
 class Saving:
-    """A fitted estimator as a file."""
+    """Write a fitted estimator to a file, and draw its pool again once loaded."""
 
     law_: Law
     seed_: int
@@ -26,7 +26,7 @@ class Saving:
     # All N features of a fit; None in a loaded model, which has their origin instead.
     _drawn: FeaturePool | None
     _pool_origin: PoolOrigin
-    # By name: an Enum is more than files of skops hold.
+    # By name: skops files cannot hold an Enum.
     _stop_reason: str
 
     def save(self, path: str | os.PathLike[str], *, meta: dict[str, Any] | None = None) -> None:
@@ -35,9 +35,9 @@ class Saving:
         Parameters
         ----------
         path : str or path
-            Usually ``something.harfe``. A file that is there is replaced, all at once.
+            Usually ``something.harfe``. An existing file is replaced atomically.
         meta : dict, optional
-            Plain data on where the model comes from.
+            Plain data about the origin of the model.
         """
         from harfe.files import save
 
@@ -56,9 +56,9 @@ class Saving:
         path : str or path, optional
             File to write.
         dtype : {"float64", "float32"}, default="float64"
-            Of input, numbers in between and outputs.
+            Type of the input, the intermediate values and the outputs.
         terms : bool, default=False
-            Also have an output ``terms``, of the shape that `eval_terms` gives.
+            Add an output ``terms`` of the same shape as the result of `eval_terms`.
 
         Returns
         -------
@@ -74,11 +74,11 @@ class Saving:
         """All N features; a loaded model draws them again when they are first needed."""
         if self._drawn is None:
             drawn = self._pool_origin.draw(self.law_, self.n_components_, self.seed_)
-            # The kept ones are known whatever was drawn.
+            # The kept features are stored: use them even if others were drawn.
             self._drawn = drawn.replaced(self.support_, self.expansion_.features)
         return self._drawn
 
     @property
     def stop_reason_(self) -> StopReason:
-        """Why the pursuit ended; its value is advice."""
+        """Why the pursuit stopped; its value is advice."""
         return StopReason[self._stop_reason]

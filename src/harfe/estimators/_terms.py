@@ -1,4 +1,4 @@
-"""Methods of a fitted estimator that speak of its terms: one-line calls to their parts."""
+"""Methods of a fitted estimator that work on its terms: one-line calls to their parts."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from harfe.selection.recipe import Fit, FitSummary, Sampling
 
 
 class TermMethods:
-    """Terms of a fitted estimator: names, values, a budget of them, a formula, their stability."""
+    """Terms of a fitted estimator: names, values, pruning, formula, stability."""
 
     expansion_: Expansion
     _y_ndim: int
 
     @property
     def term_names_(self) -> list[str]:
-        """Names of the terms such as ``age`` and ``age : bmi``, fewer variables first."""
+        """Names of the terms such as ``age`` and ``age : bmi``, those with fewer inputs first."""
         check_is_fitted(self, "expansion_")
         return term_names(self.expansion_)
 
     def eval_terms(self, X: Any) -> NDArray[Any]:
-        """Values of every term: kept features grouped by the variables they use, and summed.
+        """Evaluate every term: the sum of the kept features on one set of inputs.
 
         Parameters
         ----------
@@ -46,26 +46,25 @@ class TermMethods:
         Returns
         -------
         array of shape (n_samples, n_terms) or (n_samples, n_terms, n_targets)
-            In the order of `term_names_`. Summed over the terms, and with `intercept_`, it is the
-            prediction. Terms are raw: they are not centred, and what ``age`` does may also be part
-            of ``age : bmi``.
+            In the order of `term_names_`. Their sum plus `intercept_` is the prediction. Terms are
+            raw: they are not centred, and ``age : bmi`` may contain part of the effect of ``age``.
         """
         check_is_fitted(self, "expansion_")
         values = term_values(self.expansion_, check_inputs(self, X, reset=False))
         return values[:, :, 0] if self._y_ndim == 1 else values
 
     def keep_terms(self, n_terms: int, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Keep the strongest terms, and fit their coefficients again.
+        """Keep the strongest terms and refit their coefficients.
 
         Strength is the variance of a raw term (see :meth:`eval_terms`) over the rows of X; several
-        targets are taken in units of their deviation. The features of these terms stay as they are;
-        their coefficients and the intercept minimise the ridge objective of the fit on y, with its
-        ridge weight (`alpha_` where that was chosen).
+        targets are measured in units of their standard deviation. The features of these terms do
+        not change; their coefficients and the intercept minimise the ridge objective of the fit on
+        y, with the same ridge weight (`alpha_` if it was selected).
 
         Parameters
         ----------
         n_terms : int
-            Terms to keep; as many as there are, or more, keeps all and only fits again.
+            Number of terms to keep; if the model has no more than this, all are kept and refitted.
         X : array of shape (n_samples, n_features)
             The rows of the fit, or new ones.
         y : array of shape (n_samples,) or (n_samples, n_targets)
@@ -74,10 +73,10 @@ class TermMethods:
         Returns
         -------
         estimator of the same class
-            A new one; this one stays as it is. Attributes of the fitted function are those of the
-            new one. What tells how its features were found stays: `history_`, `n_iter_`,
+            A new one; this one does not change. Its attributes describe the new function, except
+            those on how the features were found, which are copied: `history_`, `n_iter_`,
             `stop_reason_` and the results of a search. It has no out-of-fold residuals
-            (`uncertainty_` is None): for those, terms would have to be chosen without each fold.
+            (`uncertainty_` is None): they would require choosing the terms without each fold.
         """
         check_is_fitted(self, "expansion_")
         check_count("n_terms", n_terms, 5)
@@ -102,26 +101,27 @@ class TermMethods:
             summary=found,
         )
         with warnings.catch_warnings():
-            # That the pursuit ended early was said when it did.
+            # The original fit has already warned if its pursuit ended early.
             warnings.simplefilter("ignore", ConvergenceWarning)
             new._adopt(fit, X, self._y_ndim, weights)
         new.uncertainty_ = None
         return new
 
     def formula(self, precision: int = 3, kind: str = "text", target: int = 0) -> Any:
-        """Write the fitted function down, the largest coefficients first.
+        """Return the fitted function as a formula, the largest coefficients first.
 
         Parameters
         ----------
         precision : int, default=3
-            Significant digits of text and LaTeX. Few are for reading: where inputs lie far from
-            zero, a weight cut to three digits shifts the phase. With 17 the text is the prediction.
+            Significant digits of text and LaTeX. Few digits are for reading only: if inputs are far
+            from zero, a weight rounded to three digits shifts the phase. With 17, the text
+            reproduces the prediction.
         kind : {"text", "latex", "sympy"}, default="text"
             Text such as ``y = 0.52 + 1.3*sin(0.31*age - 1.2*bmi + 0.5)``; LaTeX, without dollar
-            signs; or a sympy expression with every digit, whose symbols
-            :func:`harfe.model.formula.input_symbols` gives.
+            signs; or a sympy expression with all digits, in the symbols returned by
+            :func:`harfe.model.formula.input_symbols`.
         target : int, default=0
-            Which target.
+            Which target, if there are several.
 
         Returns
         -------
@@ -141,12 +141,11 @@ class TermMethods:
         verbose: bool = False,
         random_state: Any = None,
     ) -> Stability:
-        """Fit again with other random features, and say how often each variable and term is kept.
+        """Refit with other random features and count how often each input and term is kept.
 
-        Every draw is a fit of a clone with another `random_state`, on rows that are all the data or
-        a bootstrap sample; with :class:`HARFERegressorCV` the whole selection is done again.
-        Frequencies are no p-values; a fit that keeps many features keeps each variable now and then
-        by chance, see ``pool_share``.
+        Each draw fits a clone with another `random_state`, on all rows or on a bootstrap sample;
+        with :class:`HARFERegressorCV` it repeats the whole selection. Frequencies are not p-values:
+        a fit that keeps many features keeps each input now and then by chance, see ``pool_share``.
 
         Parameters
         ----------
@@ -155,15 +154,15 @@ class TermMethods:
         n_draws : int, default=20
             Number of fits.
         resample_rows : bool, default=False
-            False asks what depends on the luck of the random features. True also asks what depends
-            on the rows at hand: each draw has as many rows, drawn with replacement.
+            False measures what depends on the random features alone. True also measures what
+            depends on the rows: each draw has as many rows, drawn with replacement.
         sample_weight : array of shape (n_samples,), default=None
         n_jobs : int or None, default=None
             Processes for the draws; the result does not depend on it.
         verbose : bool, default=False
-            Show on standard error how far it is.
+            Report progress on standard error.
         random_state : int, RandomState instance or None, default=None
-            None takes that of the estimator.
+            None uses that of the estimator.
 
         Returns
         -------
@@ -190,34 +189,35 @@ class TermMethods:
         )
 
     def _same_targets(self, y: NDArray[Any]) -> NDArray[Any]:
-        """Targets of shape (rows, targets), as many as were fitted and of their kind."""
+        """Check that y has the fitted number and type of targets; shape (rows, targets)."""
         y = y.reshape(len(y), -1)
         n_targets = len(self.expansion_.coef)
         if y.shape[1] != n_targets:
             raise ValueError(
-                f"y has {y.shape[1]} targets, but the model was fitted to {n_targets}; pass those"
+                f"y has {y.shape[1]} targets, but the model was fitted to {n_targets}; pass "
+                "the same targets"
             )
         if self.expansion_.complex_output:
             return y.astype(complex)
         if y.dtype.kind == "c":
             raise ValueError(
-                "y is complex, but the model was fitted to real targets; pass real ones"
+                "y is complex, but the model was fitted to real targets; pass real targets"
             )
         return y
 
 
 def _fresh(estimator: Any, changes: dict[str, Any]) -> Any:
-    """A clone with other settings where it has them, and without callbacks."""
+    """A clone without callbacks, with those of the changes that are parameters of it."""
     settings = clone(estimator).get_params(deep=False)
     known = {name: value for name, value in changes.items() if name in settings}
     return type(estimator)(**{**settings, **known})
 
 
 def _select(estimator: Any, X: Any, y: Any, seed: int, weights: NDArray[np.float64]) -> Selection:
-    """What a fit with another seed keeps."""
+    """Fit with another seed and return what is kept."""
     model = _fresh(estimator, {"random_state": seed})
     with warnings.catch_warnings():
-        # One draw of many that ends early is no matter.
+        # A single draw of many that stops early does not matter.
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, y, sample_weight=weights)
     pool = model._pool
@@ -230,7 +230,7 @@ def _select(estimator: Any, X: Any, y: Any, seed: int, weights: NDArray[np.float
 
 
 def _importances(model: Any) -> NDArray[np.float64]:
-    """Importances of the inputs; NaN where an order is too high for an ANOVA, counts are not."""
+    """Importances of the inputs; NaN if the order is too high for an ANOVA."""
     try:
         return np.asarray(model.feature_importances_)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What every estimator of this package can do once it is fitted: one-line calls to its parts."""
+"""What all fitted estimators of this package share: one-line calls to their parts."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ from harfe.solvers.pursuit import StopReason
 class ExpansionRegressor(
     Saving, Explainable, TermMethods, MultiOutputMixin, RegressorMixin, BaseEstimator
 ):
-    """What every estimator of this package can do once it is fitted."""
+    """Predictions, scores and attributes that all fitted estimators of this package share."""
 
     expansion_: Expansion
     uncertainty_: Uncertainty | None
 
     def predict(self, X: Any, return_std: bool = False, interval: float | None = None) -> Any:
-        """Evaluate the kept features and sum them up; on demand, say how sure that is.
+        """Evaluate the fitted function; on request, also return its uncertainty.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
         return_std : bool, default=False
-            Also return the standard deviation of a new observation: of the noise and of the fitted
-            function together, learned from out-of-fold residuals.
+            Also return the standard deviation of a new observation, noise and uncertainty of the
+            fitted function combined, learned from out-of-fold residuals.
         interval : float, default=None
-            Also return bounds between which a new observation lies with this probability, e.g.
-            0.9: conformal, from the same residuals.
+            Also return conformal bounds that contain a new observation with this probability, e.g.
+            0.9, from the same residuals.
 
         Returns
         -------
@@ -65,7 +65,7 @@ class ExpansionRegressor(
             )
         if return_std and interval is not None:
             raise ValueError(
-                "return_std=True and interval are two answers; call predict once for each"
+                "return_std=True and interval are mutually exclusive; call predict once for each"
             )
         X = check_inputs(self, X, reset=False)
         prediction = self._shaped(self.expansion_.predict(X))
@@ -74,8 +74,8 @@ class ExpansionRegressor(
         if interval is not None:
             if self.expansion_.complex_output:
                 raise ValueError(
-                    "interval is for real targets; complex ones have return_std=True, the "
-                    "deviation of the modulus of the residual"
+                    "interval is for real targets; for complex ones pass return_std=True, which "
+                    "returns the deviation of the modulus of the residual"
                 )
             half = self._shaped(self._uncertainty().half_width(X, float(interval)))
             return prediction, prediction - half, prediction + half
@@ -87,9 +87,8 @@ class ExpansionRegressor(
     def _uncertainty(self) -> Uncertainty:
         if self.uncertainty_ is None:
             raise ValueError(
-                "No out-of-fold residuals belong to this model, which the uncertainty is learned "
-                "from; fit with residual_cv=5, or use HARFERegressorCV (a model from keep_terms "
-                "has none)"
+                "This model has no out-of-fold residuals, from which the uncertainty is learned; "
+                "fit with residual_cv=5, or use HARFERegressorCV (models from keep_terms have none)"
             )
         return self.uncertainty_
 
@@ -100,7 +99,7 @@ class ExpansionRegressor(
         y_ndim: int,
         weights: NDArray[np.float64],
     ) -> None:
-        """Keep what a fit returned, under the names that users expect."""
+        """Store the result of a fit under the names that users expect."""
         self.expansion_ = fit.expansion
         self.law_, self.seed_ = fit.sampling.law, fit.sampling.seed
         self._drawn = fit.pool
@@ -113,7 +112,7 @@ class ExpansionRegressor(
         self.n_iter_ = fit.summary.n_iter
         self.history_ = dict(fit.summary.history)
         self._stop_reason = fit.summary.reason.name
-        # Those of the function before this fit.
+        # Cached for the previous fit.
         self.__dict__.pop("feature_importances_", None)
         self.inputs_ = InputSummary.of(fit.expansion, X, weights)
         if fit.summary.reason is StopReason.MAX_ITER:
@@ -165,7 +164,7 @@ class ExpansionRegressor(
         )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R² of the prediction; for complex y 1 - Σ w|y - f|² / Σ w|y - ȳ|².
+        """Return R² of the prediction; for complex y, 1 - Σ w|y - f|² / Σ w|y - ȳ|².
 
         Parameters
         ----------
@@ -183,7 +182,7 @@ class ExpansionRegressor(
 
     @property
     def coef_(self) -> NDArray[Any]:
-        """Coefficients of the raw features, zero but on `support_`."""
+        """Coefficients of the raw features; zero outside `support_`."""
         coef = self.expansion_.coef
         full = np.zeros((len(coef), self.n_components_), coef.dtype)
         full[:, self.support_] = coef
@@ -191,23 +190,23 @@ class ExpansionRegressor(
 
     @property
     def intercept_(self) -> Any:
-        """Constant of the fitted function."""
+        """Intercept of the fitted function."""
         intercept = self.expansion_.intercept
         return intercept[0] if self._y_ndim == 1 else intercept
 
     @property
     def weights_(self) -> sp.csc_array:
-        """The paper's W of all N features, in the user's units."""
+        """The paper's W for all N features, in the user's units."""
         return self._pool.weights()
 
     @property
     def bias_(self) -> NDArray[np.float64]:
-        """The paper's b of all N features, in the user's units."""
+        """The paper's b for all N features, in the user's units."""
         return self._pool.phases
 
 
 def complex_r2(y: Any, prediction: NDArray[Any], sample_weight: Any = None) -> float:
-    """1 - Σ w|y - f|² / Σ w|y - ȳ|², the mean over targets."""
+    """1 - Σ w|y - f|² / Σ w|y - ȳ|², averaged over the targets."""
     y = check_targets(y, len(prediction))
     w = check_weights(sample_weight, prediction.reshape(len(y), -1))
     error = w @ np.abs((y - prediction).reshape(len(y), -1)) ** 2

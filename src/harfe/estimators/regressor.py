@@ -27,110 +27,113 @@ from harfe.solvers.settings import PursuitSettings
 class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
     """Hard-ridge random feature expansion: a regression model of s sparse random features.
 
-    Minimises (1/M) Σ_k w_k |y_k - ȳ - (A c)_k|² + α‖c‖² over c with at most s non-zeros, where A
-    holds N random features φ(<x, w_j> + b_j) that each look at q variables, centred and scaled to
-    unit root-mean-square, and M = Σ w.
+    Minimises (1/M) Σ_k w_k |y_k - ȳ - (A c)_k|² + α‖c‖² over c with at most s non-zeros. A holds N
+    random features φ(<x, ω_j> + b_j) of q inputs each, centred and scaled to unit root-mean-square;
+    w are the sample weights and M is their sum.
 
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Features drawn, N. "auto" is ten times the sum of the sample weights or the number of
-        inputs, whichever is more, between 1000 and 10 000.
+        Number of features drawn, N. "auto" is ten times the sum of the sample weights or the number
+        of inputs, whichever is larger, but at least 1000 and at most 10 000.
     n_nonzero_coefs : int, float or "auto", default="auto"
-        Features kept, s: a number, or a fraction of N. "auto" is a tenth of the sum of the sample
-        weights, at least 10 and at most a tenth of N.
+        Number of features kept, s (the size of the model): an int, or a fraction of N. "auto" is a
+        tenth of the sum of the sample weights, but at least 10 and at most a tenth of N.
     order : "auto", int or sequence of int, default="auto"
-        Variables in a feature, q; several make a mixed pool with equal parts. "auto" is 2, or 1 if
-        there is only one input.
+        Number of inputs per feature, q; a sequence gives a mixed pool with equal parts. "auto" is
+        2, or 1 if there is only one input.
     alpha : float, default=1e-3
         Ridge weight of the scaled problem; the "mλ" of the paper's table of real data.
     activation : {"sin", "cos", "tanh", "sigmoid", "relu", "exp"}, default="sin"
-        φ; "exp" is exp(i·), complex: for real y the real part is predicted.
+        The function φ. "exp" is the complex exp(i·); for real y, the real part is predicted.
     weights : {"normal", "uniform"}, default="normal"
         Law of the weights: N(0, scale²) or U[-scale, scale].
     scale : float or array of shape (n_features,), default=1.0
         Scale of the weights, for inputs in the units of `input_scale`.
     bias : {"phase", "uniform", "none"}, default="phase"
-        b_j from U[0, 2π], from U[-1, 1], or none.
+        Draw b_j from U[0, 2π] or from U[-1, 1], or use no bias.
     interaction_cst : {"pairwise", "no_interactions"} or sequence of sets, default=None
-        Which variables may meet in a feature: sets of column indices or names.
+        Which inputs may appear together in a feature; sets hold column indices or names.
     variable_weights : array of shape (n_features,), default=None
-        How often each input is drawn; None draws all alike.
+        How often each input is drawn, relative to the others; None draws all equally often.
     law : FeatureLaw or MixedLaw, default=None
-        Draw from this law, e.g. a learned one (:func:`learn_law`), on inputs in the units of
-        `input_scale`; order, activation, weights, scale, bias, interaction_cst and variable_weights
-        are not used then.
+        Draw features from this law, e.g. a learned one (:func:`learn_law`), on inputs in the units
+        of `input_scale`; order, activation, weights, scale, bias, interaction_cst and
+        variable_weights are then ignored.
     init : "zero", "graded", "swapped" or array, default="zero"
-        Start of the pursuit; an array of shape (n_components,) or (n_targets, n_components) holds
-        coefficients of the raw features.
-        "graded" prunes from the ridge solution on all features, runs the zero start too (with
-        `step_size` and with the paper's 0.1) and returns the best: never a higher objective, often
-        less than half, for a multiple of the time. "swapped" then exchanges single features while
-        that pays: a third, but with noise in y it may predict worse.
+        Starting point of the pursuit; an array of shape (n_components,) or
+        (n_targets, n_components) holds coefficients of the raw features.
+        "graded" prunes the ridge solution on all features, also runs the zero start (with
+        `step_size` and with the paper's 0.1) and returns the best: the objective is never higher
+        than from zero, often less than half, at several times the cost. "swapped" then exchanges
+        single features as long as the objective falls: often to a third, but with noise in y it may
+        predict worse.
     step_size : float or "normalized", default="normalized"
-        μ of the gradient step; "normalized" is 1/(1+alpha). The paper takes 0.1.
+        Size μ of the gradient step; "normalized" is 1/(1+alpha). The paper uses 0.1.
     max_iter : int, default=100
-        Largest number of rounds.
+        Maximum number of rounds.
     tol : float, default=1e-6
-        Stop once the residual is at most this share of y about its mean.
+        Stop once the norm of the residual is at most this fraction of the norm of the centred y.
     noise_level : float, default=None
         Also stop once the root-mean-square residual is at most this, in units of y.
     fit_intercept : bool, default=True
         Centre features and y; the paper does not.
     input_scale : {"standard", "robust", "none"}, default="standard"
-        Units in which the weights are drawn: mean and deviation, median and quartiles, or the
-        user's. Folded back: weights, names and formula are always in the user's units.
+        Units in which the weights are drawn: mean and standard deviation, median and interquartile
+        range, or the user's units. Fitted weights, names and the formula are always in the user's
+        units.
     input_clip : float or None, default=5.0
         Clip inputs that have values further than this many robust spreads (interquartile range
-        over 1.349) from their median; None clips nothing, as the paper. The fitted function
-        carries the bounds, and names such as ``sin(0.31*clip(age, 18, 95))`` show them.
+        over 1.349) from their median; None clips nothing, as in the paper. The bounds are part of
+        the fitted function and appear in names such as ``sin(0.31*clip(age, 18, 95))``.
     column_scale : {"rms", "none"}, default="rms"
-        Scale features to unit root-mean-square, or leave them; "none" with ``alpha=λ`` and
+        Scale features to unit root-mean-square, or do not scale them; "none" with ``alpha=λ`` and
         ``step_size=m*μ`` is the paper's literal form.
     memory_budget : float or "auto", default="auto"
-        Bytes the fit may take; beyond, features are computed again at every pass instead of stored.
-        "auto" is half of the memory that is free.
+        Bytes the fit may use; if storing the features would take more, they are recomputed in every
+        pass. "auto" is half of the free memory.
     residual_cv : int, splitter, iterable or None, default=None
-        Folds whose held-out residuals ``predict(X, return_std=True)`` and ``interval=0.9`` need:
-        one more fit a fold. None collects none.
+        Folds for the held-out residuals that ``predict(X, return_std=True)`` and ``interval=0.9``
+        need, at the cost of one more fit per fold. None computes no residuals.
     random_state : int, RandomState instance or None, default=None
-        Equal seeds give equal models on any number of threads.
+        Equal seeds give equal models for any number of threads.
 
     Attributes
     ----------
     coef_ : array of shape (n_components,) or (n_targets, n_components)
-        Coefficients of the raw features; zero but on `support_`.
+        Coefficients of the raw features; zero outside `support_`.
     intercept_ : float or array of shape (n_targets,)
     support_ : int array of shape (n_nonzero,)
-        The kept features, sorted.
+        Indices of the kept features, sorted.
     weights_ : scipy.sparse.csc_array of shape (n_features, n_components)
         The paper's W, in the user's units.
     bias_ : array of shape (n_components,)
         The paper's b, in the user's units.
     expansion_ : Expansion
-        The fitted function as a value: the kept features only.
+        The fitted function as a value: only the kept features.
     feature_importances_ : array of shape (n_features,)
         Total Sobol index of each input, the share of the prediction's variance that involves it:
         the ``total`` of :meth:`explain`, computed when first used. Interactions count for each of
         their inputs, so the sum may exceed 1; several targets are averaged. For
         :class:`~sklearn.feature_selection.SelectFromModel` pass
-        ``importance_getter="feature_importances_"``: scikit-learn would look at `coef_` first,
-        which here has an entry per random feature.
+        ``importance_getter="feature_importances_"``: by default scikit-learn uses `coef_`, which
+        here has an entry per random feature.
     n_components_, n_nonzero_coefs_ : int
         N and s after "auto" and fractions are resolved.
     n_iter_ : int
-        Rounds of the pursuit.
-    history_ : dict of arrays, one entry a round
+        Number of rounds of the pursuit.
+    history_ : dict of arrays, one entry per round
         ``"objective"`` and ``"relative_residual"``. The returned round has the lowest objective.
     stop_reason_ : StopReason
-        Why the pursuit ended; its value is advice.
-    law_ : FeatureLaw
+        Why the pursuit stopped; its value is advice.
+    law_ : FeatureLaw or MixedLaw
         Law of the features, on inputs in the units of `input_scale`.
     seed_ : int
-        What `random_state` came to: ``law_.draw(n_components_, default_rng(seed_))`` is the pool.
+        Seed derived from `random_state`: ``law_.draw(n_components_, default_rng(seed_))`` draws the
+        same pool, in the units of `input_scale`.
     inputs_ : InputSummary
-        Summary of the training rows that explanations use, never the rows themselves: ranges,
-        quantiles, quadratures of the marginals, means of the waves in the fitted function.
+        Summary of the training rows for explanations, never the rows themselves: ranges, quantiles,
+        quadratures of the marginals, means of the waves in the fitted function.
     uncertainty_ : Uncertainty or None
         Posterior and out-of-fold residuals; None without `residual_cv`.
     n_features_in_ : int
@@ -209,7 +212,7 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> HARFERegressor:
-        """Draw features and choose s of them.
+        """Draw N features, select s of them and fit their coefficients.
 
         Parameters
         ----------
@@ -218,7 +221,7 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         y : array of shape (n_samples,) or (n_samples, n_targets)
             Real or complex. Several targets share the support.
         sample_weight : array of shape (n_samples,), default=None
-            How often each row counts: weight 2 is the row twice, weight 0 is no row.
+            How often each row counts: weight 2 repeats the row, weight 0 drops it.
 
         Returns
         -------
@@ -250,7 +253,7 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
             fold = recipe.fit(X[train], y[train], weights[train])
             return fold.expansion, fold.posterior()
 
-        # Everything that adds up over rows, or its bits would depend on the threads of BLAS.
+        # With more BLAS threads, the last bits of sums over rows would depend on their number.
         with one_blas_thread():
             fit = recipe.fit(X, y, weights, after_round)
             self.uncertainty_ = None
@@ -263,7 +266,7 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         return self
 
     def _recipe(self, total_weight: float, n_targets: int) -> Recipe:
-        """Every setting, checked and resolved."""
+        """Check and resolve all settings."""
         N = pool_size(self.n_components, max(total_weight, self.n_features_in_))
         pursuit = self._pursuit(N, total_weight)
         check_scales(self)
@@ -274,7 +277,7 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         return Recipe(sampling, self._framing(), pursuit, self.init)
 
     def _pursuit(self, N: int, total_weight: float) -> PursuitSettings:
-        """How features are chosen, with s as a number."""
+        """Resolve s to a number, and check the settings of the pursuit."""
         s: Any = self.n_nonzero_coefs
         if s == "auto":
             s = int(np.clip(total_weight / 10, min(10, N), max(N // 10, 1)))
@@ -317,7 +320,7 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
 
 
 def pool_size(n_components: Any, extent: float) -> int:
-    """N as a number, for so much weight of rows or so many inputs."""
+    """Resolve N to a number; "auto" is ten times `extent`, between 1000 and 10 000."""
     if isinstance(n_components, str) and n_components == "auto":
         return int(np.clip(10 * extent, 1000, 10_000))
     check_count("n_components", n_components, 1000, "'auto' or ")
@@ -325,7 +328,7 @@ def pool_size(n_components: Any, extent: float) -> int:
 
 
 def check_scales(estimator: Any) -> None:
-    """Refuse unknown scales of inputs and columns."""
+    """Reject unknown scales of inputs and columns, and bad bounds for clipping."""
     check_choice("input_scale", estimator.input_scale, INPUT_SCALES)
     check_choice("column_scale", estimator.column_scale, COLUMN_SCALES)
     check_clip(estimator.input_clip)

@@ -44,127 +44,132 @@ SELECTIONS = ("best", "one_se")
 LAWS = ("auto", "learned", "grid")
 
 _N_SPLITS = 5
-# Where rows are few, the folds of a grid are cut this often.
+# With few rows, the folds of a grid are repeated this many times.
 _REPEATS = 3
 
-# "auto" draws so many features from a learned law: they are about the right ones.
+# Number of features that "auto" draws from a learned law: it favours useful ones, so few suffice.
 _LEARNED_POOL = 4000
 
 
 class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
-    """The law of the features learned from the data, every other setting by cross-validation.
+    """Hard-ridge random feature expansion with every setting learned or cross-validated.
 
-    Minimises the error on held-out rows over laws, ways of fitting and numbers of terms; then fits
-    all rows with the choice. Under a law that is learned (the default),
+    Minimises the error on held-out rows over laws of the features, kinds of fit and sizes (numbers
+    of features), then fits all rows with the best. With a learned law (the default),
 
-    - candidates for the law are fitted by penalised likelihood without each fold, and judged, or
-      stacked, by what their dense reference predicts there (:func:`learn_law`);
-    - under the winner three kinds of sparse models are tried at every size: features chosen on y
-      (the objective of :class:`HARFERegressor`), features chosen to match the reference, and those
-      with their weights trained to match it.
+    - candidates for the law are fitted by penalised likelihood without each fold, then compared or
+      stacked by the error of their dense references on that fold (:func:`learn_law`);
+    - under the winning law, three kinds of sparse models are tried at every size: features chosen
+      on y (the objective of :class:`HARFERegressor`), features chosen to match the reference, and
+      the latter with their weights trained to match it.
 
-    With ``law="grid"``, pools of features for every (order, scale) are compared, each by the
+    With ``law="grid"``, pools of features for every (order, scale) are compared, each fitted by the
     objective of :class:`HARFERegressor`: all of them on the first fold or two, the best third on
-    the others; with few rows the folds are repeated for the best.
+    the others; with few rows, the folds are repeated for the best.
 
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Features drawn, N. "auto" is 4000 from a learned law, fewer where `memory_budget` asks for
-        it; in a grid ten times the sum of the
-        sample weights or the number of inputs, whichever is more, between 1000 and 10 000.
+        Number of features drawn, N. "auto" is 4000 with a learned law, fewer if `memory_budget`
+        requires it; in a grid, it is ten times the sum of the sample weights or the number of
+        inputs, whichever is larger, but at least 1000 and at most 10 000.
     law : {"auto", "learned", "grid"}, FeatureLaw or MixedLaw, default="auto"
-        "learned" learns orders, variables and scales from the data. "grid" takes all variables
-        alike and compares `orders` and `scales`. "auto" learns, unless that is not possible:
-        complex y, sets of inputs in `interaction_cst`, `variable_weights`, or `weights` and `bias`
-        other than the default. A law that is given is used as it is.
+        "learned" learns orders, inputs and scales from the data. "grid" treats all inputs alike and
+        compares `orders` and `scales`. "auto" learns unless that is not possible: complex y, sets
+        of inputs in `interaction_cst`, `variable_weights`, `weights` or `bias` other than the
+        default, or only constant inputs. A given law is used as it is.
     refine : bool, default=True
-        Whether models with trained weights are among those tried. Their weights are no longer
-        random: they start from features that were drawn, and end where the reference wants them,
-        so that far fewer terms do. False keeps every weight as it was drawn.
+        Whether to also try models with trained weights. Their weights are no longer random: they
+        start from drawn features and are trained to match the reference, so far fewer features
+        suffice. False keeps every weight as drawn.
     orders : int or sequence, default=4
-        Only for the grid: candidates for `order`, each a number of variables, or several for a
-        mixed pool, e.g. ``[1, 2, (1, 2)]``. A number takes that many of 2, 1, (1, 2), 3, ...
+        Only for the grid: candidates for `order`, each a number of inputs, or several for a mixed
+        pool, e.g. ``[1, 2, (1, 2)]``. An int takes that many of 2, 1, (1, 2), 3, ...
     scales : int or array, default=4
-        Only for the grid: candidates for `scale`. A number takes that many from 0.2 to 4.
+        Only for the grid: candidates for `scale`. An int takes that many from 0.2 to 4.
     n_nonzero_coefs : int or array, default=20
-        Candidates for s. A number takes that many from 2 to 400; in a grid at most to the rows of
-        a training fold.
+        Candidates for the size s, the number of features kept. An int takes that many from 2 to
+        400, or in a grid to the number of rows of a training fold if that is smaller.
     alphas : int or array, default=14
-        Candidates for `alpha`. A number takes that many from 1e-12 to 10.
+        Candidates for `alpha`. An int takes that many from 1e-12 to 10.
     cv : int, splitter, iterable or None, default=None
-        Folds. None is five, in a grid three times over if the sample weights sum to less than 300.
-        A number cuts that many, shuffled, equal rows kept together; groups use GroupKFold. Or a
-        splitter of scikit-learn, or pairs of (training rows, held-out rows).
+        Folds. None is five; in a grid, five in each of three shuffles if the sample weights sum to
+        less than 300. An int gives that many shuffled folds that keep equal rows together; with
+        groups, GroupKFold is used. A scikit-learn splitter or pairs of (training rows, held-out
+        rows) are also accepted.
     scoring : str, callable or None, default=None
-        What is maximised, as in scikit-learn. None is the negative mean squared error, several
-        targets in units of their deviation. Sample weights count in it where it takes them.
+        Score to maximise, as in scikit-learn. None is the negative mean squared error, with several
+        targets in units of their standard deviation. Sample weights are used if the scorer accepts
+        them.
     selection : {"best", "one_se"}, default="best"
-        The best mean score, or the fewest terms within one standard error of it. Under a learned
-        law and without `scoring`, matches are ranked by held-out error plus their distance from the
-        reference there, the fewest terms within 0.5 % of the best win, and fits on the data must
-        beat them by two standard errors.
+        The best mean score, or the fewest features within one standard error of it. With a learned
+        law and without `scoring`, models that match the reference are ranked by held-out error plus
+        their distance from the reference on those rows, "best" takes the fewest features within
+        0.5 % of the best, and fits on y must beat the matches by two standard errors.
     activation, weights, bias, interaction_cst, variable_weights, max_iter, tol, fit_intercept, \
 input_scale, input_clip, column_scale, memory_budget
         As in :class:`HARFERegressor`.
     n_jobs : int or None, default=None
         Processes for the folds; the result does not depend on it. A single process already uses
-        all threads, so this pays for small tables.
+        all threads, so more processes pay off only for small tables.
     max_time : float or None, default=None
-        Seconds after which no further fold is begun; the choice is then among the candidates run
-        on the most folds.
+        Seconds after which no new fold is started; the choice is then among the candidates run on
+        the most folds.
     warm_start : bool, default=False
-        Go on from the folds that an earlier fit on the same rows has finished, e.g. after
-        `max_time` ran out or with more orders or scales.
+        Reuse the folds that an earlier fit on the same rows has finished, e.g. after `max_time` ran
+        out or with more orders or scales.
     verbose : bool, default=False
-        Show on standard error what has been run, the best so far and the time left.
+        Report progress, the best result so far and the time left on standard error.
     random_state : int, RandomState instance or None, default=None
-        Of features and folds. Equal seeds give equal models on any number of threads and jobs.
+        Seed of features and folds. Equal seeds give equal models for any number of threads and
+        jobs.
 
     Attributes
     ----------
     law_ : FeatureLaw or MixedLaw
-        The law that features were drawn from; ``law_.summary()`` tells which variables it looks
-        at, how often and at which scales, on inputs in the units of `input_scale`.
+        The law that the features were drawn from; ``law_.summary()`` shows which inputs it uses,
+        how often and at which scales, on inputs in the units of `input_scale`.
     learned_law_ : LearnedLaw or None
         How it was learned: candidate or stack, their errors, the noise; ``summary()`` as text.
     fit_ : {"data", "matched", "refined"}
-        How the terms were found: on y, by matching the reference, or with weights trained to match.
+        Kind of fit: features chosen on y, chosen to match the reference, or with their weights
+        trained to match it.
     n_nonzero_coefs_ : int
-        Number of terms.
+        Number of features kept, s.
     order_ : int or tuple of int
+        Number of inputs per feature under the law.
     scale_ : float or array of shape (n_features,)
-        Of the law.
+        Scale of the weights under the law.
     alpha_ : float
-        Ridge weight. Models that match a reference have none of their own; then it is what the
-        noise of the law comes to, which is used for the uncertainty.
+        Ridge weight. Models that match a reference have none of their own; for them it is the
+        value that corresponds to the noise of the law, which the uncertainty uses.
     best_params_ : dict
-        The choice, and what else was set, as parameters of :class:`HARFERegressor`. Where `fit_` is
-        "data" it fits the same model with them and the same `random_state`.
+        The selected settings and the fixed ones, as parameters of :class:`HARFERegressor`. If
+        `fit_` is "data", they give the same model with the same `random_state`.
     best_score_ : float
-        Mean score of the choice over the folds.
-    cv_results_ : dict of arrays, one entry a candidate
+        Mean score of the selected candidate over the folds.
+    cv_results_ : dict of arrays, one entry per candidate
         As in scikit-learn: ``params``, ``param_fit`` (or ``param_order`` and ``param_scale``),
         ``param_n_nonzero_coefs``, ``param_alpha``, ``split0_test_score``, ...,
-        ``mean_test_score``, ``std_test_score``, ``rank_test_score``, ``n_splits``. What was not
-        run on a fold has NaN there, and what was not run on all has no rank (0).
+        ``mean_test_score``, ``std_test_score``, ``rank_test_score``, ``n_splits``. Scores are NaN
+        on folds where a candidate was not run; one not run on all folds has rank 0.
     mse_path_ : array of shape (pools, n_nonzero_coefs, alphas, folds)
-        Held-out mean squared error, in the order of `pools_`; kinds that match a reference fill the
-        first alpha only.
+        Held-out mean squared error, in the order of `pools_`; kinds that match a reference fill
+        only the first alpha.
     pools_ : list
-        Kinds of fits, or (order, scale) of the grid.
+        Kinds of fit, or pairs (order, scale) of the grid.
     alphas_, sizes_ : arrays
         The candidates for alpha and s.
     n_splits_ : int
-        Number of folds, repeats included.
+        Number of folds, including repeats.
     search_complete_ : bool
         False if `max_time` or a callback cut the search short.
     coef_, intercept_, support_, weights_, bias_, expansion_, feature_importances_, n_components_, \
 n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, feature_names_in_
-        As in :class:`HARFERegressor`. The out-of-fold residuals behind ``uncertainty_`` include the
-        selection: the rows of a fold are predicted by a law fitted without them, with the size and
-        way of fitting that the other folds choose. Where `fit_` is "refined", ``weights_`` and
-        ``bias_`` hold the trained features at the places that they began from.
+        As in :class:`HARFERegressor`. The out-of-fold residuals behind ``uncertainty_`` account for
+        the selection: the rows of a fold are predicted with a law fitted without them, and with the
+        size and kind of fit chosen on the other folds. If `fit_` is "refined", ``weights_`` and
+        ``bias_`` hold the trained features in place of those they started from.
 
     See Also
     --------
@@ -243,7 +248,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
-        """Choose every setting by cross-validation, then fit all rows.
+        """Select all settings by cross-validation, then fit all rows.
 
         Parameters
         ----------
@@ -254,7 +259,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         sample_weight : array of shape (n_samples,), default=None
             How often each row counts, in the fits and in the scores of the folds.
         groups : array of shape (n_samples,), default=None
-            Rows of a group are held out together; passed to the splitter.
+            Group of each row, passed to the splitter: a group is held out as a whole.
 
         Returns
         -------
@@ -288,8 +293,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         )
         monitor = SearchProgress(self, search, every_X, every_y, sample_weight, self.verbose)
         self.search_complete_ = search.run(monitor.after_task)
-        # Results may hold rows: they stay only where they are asked for. Keys as text, which files
-        # of skops can hold.
+        # Results may hold rows: keep them only on request. Keys are text for skops files.
         finished = search.finished if self.warm_start else {}
         self._finished = {key.hex(): value for key, value in finished.items()}
         monitor.after_search()
@@ -311,16 +315,19 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
     def _learns_law(
         self, X: NDArray[np.float64], y: NDArray[Any], weights: NDArray[np.float64]
     ) -> bool:
-        """Whether the law is learned; "learned" says what stands against it."""
+        """Whether the law is learned; law="learned" raises an error if it cannot be."""
         against = None
         if y.dtype.kind == "c":
             against = "y is complex"
         elif self.interaction_cst is not None and not isinstance(self.interaction_cst, str):
             against = "interaction_cst names sets of inputs"
         elif self.variable_weights is not None:
-            against = "variable_weights says how often inputs are drawn"
+            against = "variable_weights sets how often inputs are drawn"
         elif self.weights != "normal" or self.bias != "phase":
-            against = f"weights={self.weights!r} and bias={self.bias!r} are not the law's own"
+            against = (
+                f"it needs weights='normal' and bias='phase', not weights={self.weights!r} and "
+                f"bias={self.bias!r}"
+            )
         elif not varies(X, weights):
             against = "all inputs are constant"
         if isinstance(self.law, str) and self.law == "learned" and against:
@@ -361,7 +368,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         seed: int,
         repeat: bool,
     ) -> tuple[list[Fold], int]:
-        """All folds, and how many of them cover the rows once."""
+        """All folds, and how many of them form the first pass over the rows."""
         counted = weights > 0
         n_splits, repeats = _N_SPLITS, 1
         if groups is None:
@@ -388,7 +395,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         self.sizes_ = np.array(candidate_sizes(self.n_nonzero_coefs, N, N))
         kinds: tuple[str, ...] = KINDS if self.refine else KINDS[:-1]
         if self.activation == "exp" or not self.fit_intercept:
-            # A reference is real and has a constant.
+            # A reference is real and has an intercept.
             kinds = KINDS[:1]
         law = LawSettings(
             template.seed, self.input_scale, self.input_clip, activation=self.activation
@@ -405,7 +412,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         n_first: int,
         scoring: Scoring | None,
     ) -> Race:
-        """Every order and scale of the grid, or the law that was given."""
+        """Every order and scale of the grid, or the given law."""
         lightest = min(data.weights[train].sum() for train, _ in folds)
         sizes = candidate_sizes(self.n_nonzero_coefs, template.n_components, lightest)
         self.sizes_ = np.array(sizes)
@@ -422,7 +429,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         for order in candidate_orders(self.orders, d):
             for scale in candidate_scales(self.scales):
                 law: Any = self._law(None, order, scale)
-                # A constraint may cap different orders alike: the same features in other words.
+                # A constraint may cap different orders to the same law.
                 same = replace(law, orders=tuple(dict.fromkeys(law.orders)))
                 if same not in laws:
                     laws.add(same)
@@ -430,7 +437,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         return pools
 
     def _priors(self) -> list[Prior]:
-        """Candidates for a learned law: as a constraint allows, each once."""
+        """Candidates for a learned law, within the constraint and without duplicates."""
         cap = CAPS[self.interaction_cst] if self.interaction_cst else np.inf
         kept: dict[Prior, Prior] = {}
         for prior in CANDIDATES.values():
@@ -464,7 +471,7 @@ def _check_groups(groups: Any, counted: NDArray[np.bool_]) -> NDArray[Any]:
     groups = np.asarray(groups)
     if groups.shape != counted.shape:
         raise ValueError(
-            f"groups has shape {groups.shape}, expected {counted.shape}: one for each row of X"
+            f"groups has shape {groups.shape}, expected {counted.shape}: one group per row of X"
         )
     if len(np.unique(groups[counted])) < 2:
         raise ValueError("groups holds a single group; at least 2 are needed to hold one out")

@@ -2,7 +2,7 @@
 
 Under independent inputs on nodes, every mean of a term is a weighted sum over the grid of the nodes
 of its variables. Gauss rules with fewer nodes keep that grid to a few thousand points: smooth
-activations lose little, the error of relu is of the order of the squared distance of the nodes.
+activations lose little; the error of relu is of the order of the squared distance between nodes.
 """
 
 from __future__ import annotations

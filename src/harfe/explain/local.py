@@ -34,10 +34,10 @@ class LocalExplanation:
     baseline : float
         f_∅, the mean of the function.
     components : array of shape (rows, components)
-        Purified components: each averages to zero over each of its variables.
+        Purified components: each averages to zero over each of its inputs.
     component_names : tuple of str
     variables : array of shape (rows, inputs)
-        Components, each split equally between its variables.
+        Components, each split equally between its inputs.
     variable_names : tuple of str
     intercept : float
     terms : array of shape (rows, terms)
@@ -68,7 +68,7 @@ class LocalExplanation:
         return len(self.prediction)
 
     def table(self, by: str = "variables") -> Table:
-        """A row per row: where the sum starts, what is added, the prediction, `outside`.
+        """Return a table with a line per row: start of the sum, parts, prediction, `outside`.
 
         Parameters
         ----------

@@ -34,7 +34,7 @@ __all__ = ["Explanation", "Table", "explain", "resolve_distribution", "total_ind
 # Indices are called misleading if independent and joint variance differ by more than this factor.
 _LARGEST_RATIO = 2.0
 
-# Inputs that correlate more than this, and both matter this much, cannot be told apart.
+# Inputs that correlate more than this and each matter this much cannot be told apart.
 _LARGEST_CORRELATION = 0.9
 _MATTERS = 0.01
 
@@ -72,7 +72,7 @@ class Explanation:
         if dependence between the inputs does not affect the function. NaN if both overflow.
     variables : Table
         A row per input: `variable`, `count` of the kept features that use it, its `share` of them,
-        `pool_share` among all drawn features, `weighted_share` by the size of the coefficients,
+        `pool_share` among all drawn features, `weighted_share` weighted by |coefficient|,
         `mean_square_gradient` over the rows, and `learned_usage` and `learned_scale` under the law
         of the features if that was learned or passed to the estimator, otherwise NaN.
     terms : Table
@@ -129,7 +129,7 @@ class Explanation:
         }
 
     def summary(self, most: int = 10) -> str:
-        """Return a text on the most important inputs and pairs.
+        """Summarise the most important inputs and pairs as text.
 
         Parameters
         ----------
@@ -167,8 +167,8 @@ def explain(
     kept : InputSummary
         Summary of the rows of the fit.
     inputs : {"independent", "uniform", "normal"} or InputDistribution, default="independent"
-        Distribution of the inputs, which are independent: the marginals of the rows, uniform on
-        their ranges, normal, or a given one.
+        Distribution of the inputs, always independent: the marginals of the rows, uniform on their
+        ranges, normal, or a given one.
     X : array of shape (rows, inputs), optional
         Explain over these rows instead of those of the fit.
     weights : array of shape (rows,), optional
@@ -254,7 +254,7 @@ def check_distribution(inputs: Any) -> None:
 def resolve_distribution(
     inputs: str | InputDistribution, kept: InputSummary, expansion: Expansion
 ) -> InputDistribution:
-    """Return the distribution of the inputs that a name stands for."""
+    """Return the distribution of the inputs with this name, or the given one."""
     check_distribution(inputs)
     if isinstance(inputs, InputDistribution):
         return inputs
@@ -263,7 +263,7 @@ def resolve_distribution(
 
 def _ratio(joint: float, independent: float, mean: float) -> float:
     if np.sqrt(max(joint, independent)) <= _ROUNDING * mean:
-        return 1.0  # a constant, and rounding
+        return 1.0  # constant up to rounding
     return joint / independent if independent > 0 else np.inf
 
 

@@ -86,9 +86,9 @@ def partial_dependence(
     inputs : int, str or sequence of them
         The inputs that vary, by number or by name.
     grid : int, array or list of arrays, optional
-        Number of values per input, between the 3 % and 97 % quantiles (an input with fewer values
-        takes all of them); or the values: an array for one input, a list of arrays for several. The
-        default is 50 values.
+        Number of values per input, between the 3 % and 97 % quantiles (all values of an input that
+        has no more than that); or the values: an array for one input, a list of arrays for several.
+        The default is 50 values.
     X : array of shape (rows, inputs), optional
         Average over these rows instead of those of the fit; required for activations other than
         sin, cos and exp, for which a fit keeps no means.
@@ -158,7 +158,7 @@ def resolve_grid(
     if grid is None or is_whole(grid):
         number = _GRID if grid is None else int(grid)
         if number < 2:
-            raise ValueError(f"grid={grid!r} must be at least 2 values of each input, e.g. grid=50")
+            raise ValueError(f"grid={grid!r} must be at least 2 values per input, e.g. grid=50")
         values = tuple(_spread(SeenInput.of(expansion, kept, k), number) for k in chosen)
     else:
         several = [grid] if len(chosen) == 1 and np.ndim(grid[0]) == 0 else list(grid)
@@ -168,7 +168,7 @@ def resolve_grid(
             for column in values
         ):
             raise ValueError(
-                f"grid must be a number, or hold an array of finite values for each of the "
+                f"grid must be a number or hold an array of finite values for each of the "
                 f"{len(chosen)} inputs"
             )
     size = np.prod([len(column) for column in values], dtype=float)
@@ -181,7 +181,7 @@ def resolve_grid(
 
 
 def _spread(seen: SeenInput, number: int) -> NDArray[np.float64]:
-    """Evenly between outer quantiles; all values of an input that has few."""
+    """Values spaced evenly between outer quantiles, or all values of an input that has few."""
     values = seen.values_if_at_most(number)
     if values is not None:
         return values

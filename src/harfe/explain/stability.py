@@ -1,11 +1,11 @@
-"""How often each variable and each term is selected when the fit is repeated.
+"""How often each input and each term is selected when the fit is repeated.
 
     selected(u) = share of draws that keep a feature on u,
     share(u)    = mean over draws of (kept features on u) / (kept features).
 
 A draw is a fit with other random features and, on request, other rows. These are frequencies, not
 p-values: what chance alone would give depends on the number of kept features. The share in the pool
-is therefore reported beside the share among the kept features.
+is therefore reported next to the share among the kept features.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from harfe._core.table import Table
 from harfe.model.terms import IndexSet, name_of
 
-# Seconds between messages: on a line that is rewritten, or in a log.
+# Seconds between messages, on a terminal line that is rewritten and in a log.
 _PAUSE_TERMINAL, _PAUSE_LOG = 0.3, 10.0
 _WIDTH = 79
 
@@ -39,11 +39,11 @@ class Selection:
     Attributes
     ----------
     sets : tuple of tuples of int
-        Variables of each kept feature.
-    pool_share : array of shape (variables,)
-        Share of all drawn features that use each variable.
-    importances : array of shape (variables,)
-        Total Sobol index of each variable in the fitted function; NaN if it cannot be computed.
+        Inputs of each kept feature.
+    pool_share : array of shape (inputs,)
+        Share of all drawn features that use each input.
+    importances : array of shape (inputs,)
+        Total Sobol index of each input in the fitted function; NaN if it cannot be computed.
     """
 
     sets: tuple[IndexSet, ...]
@@ -51,7 +51,7 @@ class Selection:
     importances: NDArray[np.float64]
 
     def uses(self) -> Counter[int]:
-        """Number of kept features that use each variable."""
+        """Number of kept features that use each input."""
         return Counter(k for u in self.sets for k in u)
 
 
@@ -61,7 +61,7 @@ Refit = Callable[[int, NDArray[np.float64]], Selection]
 
 @dataclass(frozen=True)
 class Stability:
-    """How often variables and terms are selected over repeated fits.
+    """How often inputs and terms are selected over repeated fits.
 
     Attributes
     ----------
@@ -69,10 +69,10 @@ class Stability:
         A row for each input, in their order: ``variable``; ``selected``, the share of draws that
         keep a feature with it; ``share``, ``share_low``, ``share_high``, mean and range over the
         draws of its share in the kept features; ``pool_share``, the mean of its share in the
-        drawn features; ``importance``, the mean of `feature_importances_`, NaN where features have
-        too many variables for it.
+        drawn features; ``importance``, the mean of `feature_importances_`, NaN if features have
+        too many inputs for it.
     terms : Table
-        A row for each set of variables that was selected, the most frequent first: ``term``,
+        A row for each set of inputs that was selected, the most frequent first: ``term``,
         ``variables``, ``order``, ``selected``, ``share``, ``share_low``, ``share_high``.
     draws : Table
         A row for each draw: ``seed`` (its `random_state`) and ``n_features``, the features kept.
@@ -137,7 +137,7 @@ def assess(
     n_jobs : int or None
         Processes; the result does not depend on it.
     after_draw : callable, optional
-        Called with the number of draws done and planned.
+        Called with the numbers of draws done and planned.
     """
     plan = list(_plan(weights, n_draws, resample_rows, seed))
     tasks = (delayed(refit)(draw_seed, draw_weights) for draw_seed, draw_weights in plan)
@@ -161,7 +161,7 @@ def assess(
 def _plan(
     weights: NDArray[np.float64], n_draws: int, resample_rows: bool, seed: int
 ) -> Iterator[tuple[int, NDArray[np.float64]]]:
-    """Seed and row weights of each draw, whatever the number of draws."""
+    """Seed and row weights of each draw, independent of the number of draws."""
     for stream in np.random.SeedSequence(seed).spawn(n_draws):
         rng = np.random.default_rng(stream)
         draw_seed = int(rng.integers(np.iinfo(np.int32).max))
@@ -171,10 +171,9 @@ def _plan(
 def bootstrap(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
     """Weights of a bootstrap sample: rows drawn with replacement, in proportion to their weights.
 
-    The sum of the weights stays the same, and with it the meaning of every setting that depends on
-    it; half samples, as in stability selection, would fit half as many features. A row of weight 2
-    is treated like two rows. Rows keep their positions, so that folds given by row numbers remain
-    valid.
+    The sum of the weights stays the same, and so do the settings derived from it; half samples, as
+    in stability selection, would fit half as many features. A row of weight 2 is treated like two
+    rows. Rows keep their positions, so folds given by row numbers remain valid.
     """
     total = weights.sum()
     # Weights that are not counts may have a small sum: never draw fewer than the number of rows.
@@ -235,14 +234,14 @@ class DrawProgress:
     """Reports on standard error how many draws are done and the time left."""
 
     def __init__(self) -> None:
-        self._started = self._told = time.monotonic()
+        self._started = self._reported = time.monotonic()
 
     def after_draw(self, done: int, planned: int) -> None:
-        """Report a finished draw, unless the last report was a moment ago."""
+        """Report a finished draw, unless the last report is very recent."""
         now, terminal = time.monotonic(), sys.stderr.isatty()
-        if done < planned and now - self._told <= (_PAUSE_TERMINAL if terminal else _PAUSE_LOG):
+        if done < planned and now - self._reported <= (_PAUSE_TERMINAL if terminal else _PAUSE_LOG):
             return
-        self._told = now
+        self._reported = now
         left = (now - self._started) / done * (planned - done)
         line = f"harfe: {done} of {planned} draws, {left:.0f} s left"
         end = "\n" if done == planned else ""

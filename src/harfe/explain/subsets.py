@@ -67,7 +67,7 @@ def subsets_of(u: IndexSet) -> list[IndexSet]:
 
 def _check_number(features: FeaturePool) -> None:
     orders = [len(u) for u in feature_sets(features)]
-    # Exponents first: 2**order is too large to add up for thousands of variables.
+    # Exponents first: for thousands of variables, 2**order is too large to sum.
     if orders and (max(orders) > 30 or sum(2**order for order in orders) > _MOST_SUBSETS):
         raise ValueError(
             f"{len(features)} features with up to {max(orders)} inputs have more than "

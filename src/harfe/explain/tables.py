@@ -48,7 +48,7 @@ def variables_table(
 
 
 def _uses(features: FeaturePool, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-    """Number of features that use each variable, or the sum of their weights."""
+    """Number of features that use each input, or the sum of their weights."""
     present = features.present
     each = np.ones(len(features)) if weights is None else weights
     every = np.broadcast_to(each[:, None], present.shape)[present]

@@ -4,7 +4,7 @@ Every real output of a sum of sin, cos or exp features is
 
     f(x) = intercept + Re Σ_j A_j e^{i<w_j, x>},
 
-and the mean of a wave given some of its variables is the wave in these, times χ_k(w_k) for each of
+and the mean of a wave given some of its variables is the wave in these times χ_k(w_k) for each of
 the others. The component of f on a set u of variables is therefore
 
     f_u(x_u) = Re Σ_{j: u ⊆ S_j} A_j Π_{k∈S_j-u} χ_k(w_jk) Π_{k∈u} (e^{i w_jk x_k} - χ_k(w_jk)),

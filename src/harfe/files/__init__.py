@@ -1,11 +1,11 @@
 """Fitted models as files: data that is checked when it is read, never code.
 
 A file holds the kept features, the law and the seed that all features were drawn with, what
-explanations and the uncertainty need, the results of a search, and the parameters. Its form is
-`harfe.files.container`, its parts are `harfe.files.model_parts`; docs/decisions/0025 says why.
+explanations and the uncertainty need, the results of a search, and the parameters. For its format
+see `harfe.files.container`, for its parts `harfe.files.model_parts`, for the reasons
+docs/decisions/0025.
 
-Names are imported when they are first used: estimators keep a `PoolOrigin`, and `load` makes
-estimators.
+Names are imported on first use: parts of this package do not need the estimators.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The container of a model file: named arrays and a JSON header, with a fingerprint.
 
-A model file is an npz file, that is a zip file of npy files, so that NumPy alone can look into it:
+A model file is an npz file, i.e. a zip file of npy files, so that NumPy alone can read its arrays:
 ``np.load(path)["expansion_.coef"]``. Besides the arrays it holds ``header.json``. Its last 64
 bytes, the comment of the zip file, are the SHA-256 of all bytes before them, in hexadecimal digits:
-no bit can be other than it was written without notice. That is protection against accidents.
-Against malice there are limits that are checked before memory is taken, and nothing in the file is
-ever executed: no pickles, no names of modules, no evaluation of text.
+no change of a bit goes unnoticed. That protects against accidents. Against malice, limits are
+checked before memory is allocated, and nothing in the file is ever executed: no pickles, no names
+of modules, no evaluation of text.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _END, _END_OF_LARGE = b"PK\x05\x06", b"PK\x06\x07"
 _END_BYTES, _LARGE_BYTES, _DIGEST = 22, 20, 64
 _NAME_OFFSET = 30
 
-# Bytes of the list of members at most; a model has some sixty of them.
+# Largest list of members in bytes; a model has about sixty members.
 _LARGEST_LIST = 2**18
 
-# What content takes at most while it is read, as a multiple of its length: an array is there as
-# bytes too, and JSON of empty lists, one in the other, takes 88 times its length as objects.
+# Most memory that content takes while it is read, as a multiple of its length: an array also exists
+# as bytes, and JSON of nested empty lists takes 88 times its length as objects.
 ARRAY_FACTOR, JSON_FACTOR = 2, 100
 
 _CHUNK = 2**20
@@ -49,11 +49,11 @@ _MOST_DIMENSIONS = 8
 
 
 class ModelFileError(ValueError):
-    """A file that is no model, or not a whole one; the message says what to do."""
+    """The file is not a model, or not a complete one; the message says what to do."""
 
 
 def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    """Write header and arrays, all at once or not at all; equal content makes equal files."""
+    """Write header and arrays, completely or not at all; equal content gives equal files."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as file:
         text = json.dumps(header, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
@@ -69,14 +69,14 @@ def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str
 def read(
     path: str | os.PathLike[str], max_bytes: int
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Header and arrays of a file, all of it checked before it is believed.
+    """Read header and arrays of a file, and check all of it before use.
 
     Parameters
     ----------
     path : str or path
     max_bytes : int
         Memory that this may take: the file, `ARRAY_FACTOR` times its arrays and `JSON_FACTOR` times
-        its header. It is compared with what the file declares before that is taken.
+        its header. The sizes that the file declares are checked before memory is allocated.
     """
     raw = _whole_file(path, max_bytes)
     try:
@@ -90,10 +90,10 @@ def read(
     except ModelFileError:
         raise
     except Exception as error:
-        # Whatever a forged file provokes in zlib, zipfile or json, it is one thing to the user.
+        # A forged file can raise anything in zlib, zipfile or json: report it as one error.
         _refuse(path, f"cannot be read ({error})")
     if not isinstance(header, dict):
-        _refuse(path, "has a header that is no table of names")
+        _refuse(path, "has a header that is not a JSON object")
     return header, arrays
 
 
@@ -112,7 +112,7 @@ def _npy_bytes(array: NDArray[Any]) -> bytes:
 
 
 def _whole_file(path: str | os.PathLike[str], max_bytes: int) -> bytes:
-    """All bytes of a file whose fingerprint is right."""
+    """Read all bytes of a file and check its fingerprint."""
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
         _refuse(path, "is not a file")
@@ -122,13 +122,13 @@ def _whole_file(path: str | os.PathLike[str], max_bytes: int) -> bytes:
         raw = file.read(status.st_size + 1)
     own = raw[:4] == _FIRST_BYTES and raw[_NAME_OFFSET:].startswith(HEADER.encode())
     if not own:
-        _refuse(path, "is no model file of harfe; pass one that model.save or harfe.save wrote")
+        _refuse(path, "is not a harfe model file; pass one written by model.save or harfe.save")
     end = raw[-_END_BYTES - _DIGEST : -_DIGEST]
     digest = hashlib.sha256(memoryview(raw)[:-_DIGEST]).hexdigest().encode()
     if digest != raw[-_DIGEST:] or end[:4] != _END:
         _refuse(
-            path, "is damaged or cut short: its fingerprint is not that of its content; copy it "
-            "again, or save the model anew"
+            path, "is damaged or incomplete: its fingerprint does not match its content; copy it "
+            "again, or save the model again"
         )  # fmt: skip
     list_bytes, comment = struct.unpack("<8x4xL4xH", end)
     large = raw[-_END_BYTES - _DIGEST - _LARGE_BYTES :][:4] == _END_OF_LARGE
@@ -140,18 +140,18 @@ def _whole_file(path: str | os.PathLike[str], max_bytes: int) -> bytes:
 def _members(
     path: str | os.PathLike[str], infos: list[zipfile.ZipInfo], room: int
 ) -> dict[str, zipfile.ZipInfo]:
-    """Members by name: known kinds only, and no more than there is room for."""
+    """Members by name: only of known kinds, and no more than fit into `room` bytes."""
     members = {info.filename: info for info in infos}
     if len(members) < len(infos):
-        _refuse(path, "holds parts of the same name")
+        _refuse(path, "contains several parts with the same name")
     if HEADER not in members:
         _refuse(path, f"has no {HEADER}")
     for name, info in members.items():
         if name != HEADER and not _MEMBER.fullmatch(name):
-            _refuse(path, f"holds {name!r}, which is no part of a model")
+            _refuse(path, f"contains {name!r}, which is not part of a model")
         known = info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
         if not known or info.flag_bits & 1:
-            _refuse(path, f"holds {name!r} in a form that models do not have")
+            _refuse(path, f"contains {name!r} in a compression or encryption that models never use")
     declared = sum(
         info.file_size * (JSON_FACTOR if name == HEADER else ARRAY_FACTOR)
         for name, info in members.items()
@@ -162,7 +162,7 @@ def _members(
 
 
 def _content(file: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytearray:
-    """Unpack a member; zipfile stops at the size that it declares and compares its checksum."""
+    """Unpack a member; zipfile stops at its declared size and verifies its checksum."""
     content = bytearray(info.file_size)
     place = 0
     with file.open(info) as member:
@@ -170,32 +170,32 @@ def _content(file: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytearray:
             content[place : place + len(part)] = part
             place += len(part)
     if place != info.file_size:
-        raise ValueError(f"{info.filename} is not as long as it says")
+        raise ValueError(f"{info.filename} is not as long as declared")
     return content
 
 
 def _array(content: bytearray) -> NDArray[Any]:
-    """An npy file of numbers or text, whose shape must be that of the bytes that are there."""
+    """Parse an npy file of numbers or text; its shape must match the number of bytes."""
     start = 10 + int.from_bytes(content[8:10], "little")
     header = io.BytesIO(content[:start])
     try:
         version = np.lib.format.read_magic(header)
         shape, fortran, dtype = np.lib.format.read_array_header_1_0(header)
     except ValueError as error:
-        raise ValueError(f"an array has no header of an npy file: {error}") from error
+        raise ValueError(f"an array does not have an npy header: {error}") from error
     if version != (1, 0):
         raise ValueError("an array has a header of another version")
     if not _TYPE.fullmatch(dtype.str):
         raise ValueError(f"an array has the type {dtype}, which models do not have")
     fits = math.prod(shape) * dtype.itemsize == len(content) - start
     if len(shape) > _MOST_DIMENSIONS or min(shape, default=0) < 0 or not fits:
-        raise ValueError(f"an array of shape {shape} does not fit its bytes")
+        raise ValueError(f"an array of shape {shape} does not match its bytes")
     flat = np.frombuffer(content, dtype, offset=start).astype(dtype.newbyteorder("="))
     return flat.reshape(shape, order="F" if fortran else "C")
 
 
 def _no_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no JSON")
+    raise ValueError(f"{text} is not valid JSON")
 
 
 def _refuse(path: str | os.PathLike[str], reason: str) -> NoReturn:
@@ -205,6 +205,6 @@ def _refuse(path: str | os.PathLike[str], reason: str) -> NoReturn:
 def _refuse_size(path: str | os.PathLike[str], size: int, limit: int) -> NoReturn:
     _refuse(
         path,
-        f"takes {size} bytes of memory, and {limit} are allowed for it; if you trust it pass a "
-        "larger max_bytes",
+        f"needs {size} bytes of memory, but only {limit} are allowed; if you trust the file, pass "
+        "a larger max_bytes",
     )

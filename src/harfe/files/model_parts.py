@@ -1,7 +1,7 @@
-"""What a model file holds, part by part: names, types and sizes, stated once for both ways.
+"""What a model file holds, part by part: names, types and sizes, for both writing and reading.
 
-Sizes are letters that parts share: d inputs, s features, t targets. Checks of whole parts are above
-all for what compiled loops rely on.
+Sizes that parts share are letters: d inputs, s features, t targets. Checks of whole parts mainly
+cover what compiled loops rely on.
 """
 
 from __future__ import annotations
@@ -41,37 +41,39 @@ from harfe.solvers.pursuit import StopReason
 
 
 def _pool_is_wrong(pool: FeaturePool) -> str | None:
-    """Loops look up inputs by these indices without a further check."""
+    """Compiled loops use these indices without further checks."""
     if pool.indices.size and (pool.indices.min() < -1 or pool.indices.max() >= pool.n_variables):
-        return f"looks at inputs beyond the {pool.n_variables} that there are"
+        return f"uses inputs beyond the {pool.n_variables} of the model"
     contiguous = all(a.flags.c_contiguous for a in (pool.indices, pool.values, pool.phases))
-    return None if contiguous else "is not laid out by rows"
+    return None if contiguous else "is not stored by rows"
 
 
 def _expansion_is_wrong(expansion: Expansion) -> str | None:
     if expansion.complex_output or expansion.features.is_complex:
         return None
-    return "is complex without need" if expansion.coef.dtype.kind == "c" else None
+    return "is complex in a real model" if expansion.coef.dtype.kind == "c" else None
 
 
 def _distribution_is_wrong(distribution: InputDistribution) -> str | None:
     same = all(
         len(n) == len(w) for n, w in zip(distribution.nodes, distribution.weights, strict=True)
     )
-    return None if same else "has not a weight for every node"
+    return None if same else "does not have a weight for every node"
 
 
 def _summary_is_wrong(kept: InputSummary) -> str | None:
     if kept.partner.min() < -1 or kept.partner.max() >= len(kept.lower):
-        return "names partners that are no inputs"
+        return "names partners that are not inputs"
     columns = 1 if kept.joint is None else kept.joint.shape[1]
-    return None if math.log2(max(columns, 1)).is_integer() else "has no mean for every subset"
+    if not math.log2(max(columns, 1)).is_integer():
+        return "does not have a mean for every subset"
+    return None
 
 
 def _origin_is_wrong(origin: PoolOrigin) -> str | None:
     places = origin.places
     if len(places) and (places.min() < 0 or np.any(np.diff(places) <= 0)):
-        return "has places that do not rise"
+        return "has places that are not increasing"
     return None
 
 
@@ -164,7 +166,7 @@ _INPUT_SUMMARY = Part(
 
 
 def _unbound_posterior(**fields: Any) -> Posterior:
-    """Without its expansion, which is that of the model and stands in the file once."""
+    """A posterior without its expansion, which is that of the model and is stored only once."""
     return Posterior(None, **fields)  # type: ignore[arg-type]
 
 
@@ -201,7 +203,7 @@ _ORIGIN = Part(
     _origin_is_wrong,
 )
 
-# In the order in which they are read: the first ones say how many of everything there are.
+# In the order in which they are read: the first ones define the shared sizes.
 ATTRIBUTES: dict[str, Spec] = {
     "n_features_in_": Whole(letter="d"),
     "feature_names_in_": Maybe(Many(Text(), "d")),
@@ -219,7 +221,7 @@ ATTRIBUTES: dict[str, Spec] = {
     "uncertainty_": Maybe(_UNCERTAINTY),
     "_pool_origin": _ORIGIN,
 }
-# In files written before they were computed on demand: read, and dropped.
+# In files written before these were computed on demand: read and dropped.
 DROPPED_ATTRIBUTES: dict[str, Spec] = {"feature_importances_": _PER_INPUT}
 SEARCH_ATTRIBUTES: dict[str, Spec] = {
     "learned_law_": Maybe(_LEARNED_LAW),

@@ -1,8 +1,8 @@
-"""Plain values as JSON and arrays, and back: what users pass as parameters, tables of results.
+"""Convert plain values, such as parameters and results, to JSON and arrays and back.
 
-JSON knows None, booleans, numbers, text, lists and tables with text for keys. Everything else is a
-table of a single key that begins with "~": ``{"~tuple": [1, 2]}``. Arrays go to the file under a
-name of their own. Values that are no plain data (functions, splitters, frames) raise `NotPlain`.
+JSON has None, booleans, numbers, text, lists and objects with text keys. Everything else is an
+object with a single key that starts with "~": ``{"~tuple": [1, 2]}``. Each array goes to the file
+under its own name. Values that are not plain data (functions, splitters, frames) raise `NotPlain`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MARK = "~"
 
 
 class NotPlain(TypeError):
-    """A value that a model file does not hold."""
+    """The value cannot be stored in a model file."""
 
 
 class Writer:
@@ -31,7 +31,7 @@ class Writer:
     Parameters
     ----------
     n_variables : int
-        Inputs of the model: laws of the features must have as many.
+        Number of inputs of the model, which laws of the features must match.
     """
 
     def __init__(self, n_variables: int) -> None:
@@ -39,7 +39,7 @@ class Writer:
         self.arrays: dict[str, NDArray[Any]] = {}
 
     def put(self, path: str, array: NDArray[Any]) -> str:
-        """Keep an array under a name made of the path that leads to it."""
+        """Store an array under a name made from its path, and return the name."""
         name = "".join(c if c.isascii() and (c.isalnum() or c in "_.-") else "_" for c in path)
         name = name[:150]
         while name in self.arrays:
@@ -49,7 +49,7 @@ class Writer:
 
 
 class Reader:
-    """Hands out the arrays of a file, each once, and knows the sizes found so far.
+    """Hands out the arrays of a file, each once, and tracks the sizes found so far.
 
     Parameters
     ----------
@@ -63,29 +63,29 @@ class Reader:
         self.sizes = sizes
 
     def take(self, name: Any, path: str) -> NDArray[Any]:
-        """The array of this name, for the value at this path."""
+        """Return the array with this name, for the value at this path."""
         if not isinstance(name, str) or name not in self._left:
-            refuse(path, "names no array of the file")
+            refuse(path, "does not name an array of the file")
         return self._left.pop(name)
 
     def size(self, letter: str, found: int, path: str) -> None:
-        """Note a size, or compare it with what it was before."""
+        """Record a size, or compare it with the recorded one."""
         if self.sizes.setdefault(letter, found) != found:
-            refuse(path, f"has {found} entries where {self.sizes[letter]} belong")
+            refuse(path, f"has {found} entries instead of {self.sizes[letter]}")
 
     def close(self) -> None:
-        """Refuse arrays that no part of the model asked for."""
+        """Reject arrays that no part of the model has taken."""
         if self._left:
-            refuse(min(self._left), "is no part of the model")
+            refuse(min(self._left), "is not part of the model")
 
 
 def refuse(path: str, reason: str) -> NoReturn:
-    """Say what is wrong with the value at this path."""
+    """Raise an error that says what is wrong with the value at this path."""
     raise ModelFileError(f"the model file is not valid: {path} {reason}")
 
 
 def write_plain(value: Any, path: str, writer: Writer) -> Any:
-    """A value as JSON; arrays go to the writer."""
+    """Return a value as JSON; arrays go to the writer."""
     kind = type(value)
     if value is None or kind in (bool, int, str):
         return value
@@ -111,7 +111,7 @@ def write_plain(value: Any, path: str, writer: Writer) -> Any:
         return {"~law": LAW.write(value, path, writer)}
     if kind is np.ndarray:
         return _write_array(value, path, writer)
-    raise NotPlain(f"{path}: {kind.__name__} is no plain data")
+    raise NotPlain(f"{path}: {kind.__name__} is not plain data")
 
 
 def _write_dict(value: dict[Any, Any], path: str, writer: Writer) -> Any:
@@ -125,12 +125,12 @@ def _write_array(value: NDArray[Any], path: str, writer: Writer) -> Any:
         items = [write_plain(v, path, writer) for v in value.ravel().tolist()]
         return {"~objects": items, "shape": list(value.shape)}
     if value.dtype.kind not in _NUMBER_KINDS + "U" or value.dtype.itemsize > 2**20:
-        raise NotPlain(f"{path}: an array of {value.dtype} is no plain data")
+        raise NotPlain(f"{path}: an array of {value.dtype} is not plain data")
     return {"~array": writer.put(path, value)}
 
 
 def read_plain(data: Any, path: str, reader: Reader) -> Any:
-    """The value that `write_plain` wrote."""
+    """Return the value that `write_plain` wrote."""
     if isinstance(data, list):
         return [read_plain(v, f"{path}.{k}", reader) for k, v in enumerate(data)]
     if not isinstance(data, dict):
@@ -142,13 +142,13 @@ def read_plain(data: Any, path: str, reader: Reader) -> Any:
     if mark == "~objects" and len(data) == 2 and isinstance(content, list):
         return _read_objects(content, data.get("shape"), path, reader)
     if len(data) != 1:
-        refuse(path, f"has more than {mark}")
+        refuse(path, f"has more keys than {mark}")
     if mark == "~array":
         return reader.take(content, path)
     if mark == "~scalar":
         array = reader.take(content, path)
         if array.shape != ():
-            refuse(path, "is no single number")
+            refuse(path, "is not a single number")
         return array[()]
     if mark == "~float" and content in ("nan", "inf", "-inf"):
         return float(content)
@@ -157,7 +157,7 @@ def read_plain(data: Any, path: str, reader: Reader) -> Any:
 
         return LAW.read(content, path, reader)
     if not isinstance(content, list):
-        refuse(path, f"holds {mark}, which this version does not know")
+        refuse(path, f"holds {mark}, which this version does not support")
     return _read_collection(mark, content, path, reader)
 
 
@@ -177,10 +177,10 @@ def _read_collection(mark: str, content: list[Any], path: str, reader: Reader) -
             start, stop, step = items
             return range(start, stop, step)
         if mark == "~dict":
-            return {key: value for key, value in items}  # noqa: C416 - pairs are checked by that
+            return {key: value for key, value in items}  # noqa: C416 - also checks the pairs
     except (TypeError, ValueError) as error:
-        refuse(path, f"is not {mark} ({error})")
-    refuse(path, f"holds {mark}, which this version does not know")
+        refuse(path, f"is not a valid {mark} ({error})")
+    refuse(path, f"holds {mark}, which this version does not support")
 
 
 def _read_objects(items: list[Any], shape: Any, path: str, reader: Reader) -> NDArray[np.object_]:

@@ -1,4 +1,4 @@
-"""Saving and loading fitted models, and what a file says of itself."""
+"""Save, load and describe fitted models."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from harfe.model.pool_origin import PoolOrigin
 FORMAT = "harfe-model"
 FORMAT_VERSION = 1
 
-#: Memory that the content of a file may take, unless told otherwise: 1 GiB.
+#: Default limit on the memory that the content of a file may take: 1 GiB.
 MAX_BYTES = 2**30
 
 _CLASSES: dict[str, type] = {
@@ -34,7 +34,7 @@ _CLASSES: dict[str, type] = {
 }
 _LONGEST_REPR = 200
 
-# What values of the wrong kind provoke where no check has named them.
+# Errors that values of the wrong kind raise where no check has caught them.
 _MISFITS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
 
 
@@ -45,30 +45,30 @@ def save(
     encoder: dict[str, Any] | None = None,
     meta: dict[str, Any] | None = None,
 ) -> None:
-    """Write a fitted model to a file, all at once or not at all.
+    """Write a fitted model to a file, completely or not at all.
 
-    Equal models make equal files. Training rows are not in it, but for what the model itself keeps
-    (`inputs_`, sizes of out-of-fold residuals). Parameters that are no plain data, such as
-    functions, splitters and callbacks, are only noted: a loaded model has the default there. The
-    folds that ``warm_start=True`` would go on from are not kept.
+    Equal models give equal files. Training rows are not stored, only what the model itself keeps of
+    them (`inputs_`, magnitudes of out-of-fold residuals). Parameters that are not plain data, such
+    as functions, splitters and callbacks, are stored only as text: a loaded model has the default
+    instead. The folds that ``warm_start=True`` would reuse are not stored.
 
     Parameters
     ----------
     model : HARFERegressor, HARFERegressorCV or TableModel
         Fitted.
     path : str or path
-        Usually ``something.harfe``. A file that is there is replaced.
+        Usually ``something.harfe``. An existing file is replaced.
     encoder : dict, optional
-        How tables become inputs, as `TableEncoder.to_dict` gives it; `load` returns a `TableModel`
-        then. That of a `TableModel` is taken from it.
+        How tables become inputs, as returned by `TableEncoder.to_dict`; `load` then returns a
+        `TableModel`. By default, that of a `TableModel`.
     meta : dict, optional
-        Plain data on where the model comes from.
+        Plain data about the origin of the model.
 
     Notes
     -----
-    Pipelines and searches of scikit-learn that hold an estimator can be kept with skops, which runs
-    no code that is not named either. What it finds in a file of harfe are types of harfe; look at
-    the list before you trust it::
+    Scikit-learn pipelines and searches that contain an estimator can be saved with skops, which
+    does not run unlisted code either. The types that it asks you to trust should be types of harfe;
+    check the list first::
 
         skops.io.dump(pipeline, "model.skops")
         types = skops.io.get_untrusted_types(file="model.skops")
@@ -94,7 +94,7 @@ def save(
     if name not in _CLASSES or not _is_exactly(model, _CLASSES[name]):
         raise ValueError(
             f"model={model!r} must be a fitted HARFERegressor or HARFERegressorCV; for pipelines "
-            "and searches that hold one use skops"
+            "and searches that contain one, use skops"
         )
     check_is_fitted(model, "inputs_")
     writer = Writer(model.n_features_in_)
@@ -115,28 +115,30 @@ def save(
 
 
 def load(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Any:
-    """Read a model that `save` wrote: it predicts the same numbers, bit for bit.
+    """Read a model written by `save`; its predictions are the same, bit for bit.
 
-    No code in the file is run. What is not a whole and valid model file raises `ModelFileError`, a
-    `ValueError` that says what is wrong.
+    No code in the file is run. A file that is not a complete and valid model file raises
+    `ModelFileError`, a `ValueError` that says what is wrong.
 
     Parameters
     ----------
     path : str or path
     max_bytes : int, default=2**30
-        Memory that the content may take; a file that asks for more is refused before it is taken.
+        Memory that the content may take; a file that needs more is rejected before it is allocated.
 
     Returns
     -------
     HARFERegressor, HARFERegressorCV or TableModel
-        A `TableModel` if the file says how tables become inputs. All N features (`weights_`,
-        `bias_`) are drawn again when they are first asked for.
+        A `TableModel` if the file contains an encoder. All N features (`weights_`, `bias_`) are
+        drawn again on first use.
     """
     header, arrays = _read(path, max_bytes)
     try:
         columns = header["columns"]
         if not isinstance(columns, list) or header["estimator"] not in _CLASSES:
-            raise ModelFileError("the model file is not valid: it names no columns or no estimator")
+            raise ModelFileError(
+                "the model file is not valid: it has no columns or no known estimator"
+            )
         reader = Reader(arrays, {"d": len(columns)})
         model = _read_model(header, reader)
         encoder = Plain().read(header["encoder"], "encoder", reader)
@@ -152,7 +154,7 @@ def load(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Any:
 
 
 def describe(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> dict[str, Any]:
-    """Tell what a model file says of itself, without making the model.
+    """Return what a model file says about itself, without building the model.
 
     Parameters
     ----------
@@ -163,12 +165,12 @@ def describe(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> dict[s
     -------
     dict
         ``format``, ``version``, ``written_by`` (versions of harfe and NumPy), ``estimator``,
-        ``columns``, and ``meta`` and ``encoder`` as they were given to `save`.
+        ``columns``, and ``meta`` and ``encoder`` as passed to `save`.
     """
     header, arrays = _read(path, max_bytes)
     reader = Reader(arrays, {})
-    told = ("format", "version", "written_by", "estimator", "columns", "meta", "encoder")
-    return {name: Plain().read(header.get(name), name, reader) for name in told}
+    names = ("format", "version", "written_by", "estimator", "columns", "meta", "encoder")
+    return {name: Plain().read(header.get(name), name, reader) for name in names}
 
 
 def _read(path: str | os.PathLike[str], max_bytes: int) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -177,19 +179,19 @@ def _read(path: str | os.PathLike[str], max_bytes: int) -> tuple[dict[str, Any],
     header, arrays = model_file.read(path, int(max_bytes))
     found = header.get("version")
     if header.get("format") != FORMAT or type(found) is not int or found < 1:
-        raise ModelFileError(f"{os.fspath(path)} is no model file of harfe: it has another format")
+        raise ModelFileError(f"{os.fspath(path)} is not a harfe model file: it has another format")
     if found > FORMAT_VERSION:
         writer = header.get("written_by")
         own = writer.get("harfe", "a newer version") if isinstance(writer, dict) else "unknown"
         raise ModelFileError(
-            f"{os.fspath(path)} has format {found}, written by harfe {own}, and this harfe "
+            f"{os.fspath(path)} has format {found}, written by harfe {own}, but this harfe "
             f"({version('harfe')}) reads formats up to {FORMAT_VERSION}; install a newer harfe"
         )
     return header, arrays
 
 
 def _is_exactly(model: Any, kind: type) -> bool:
-    """A subclass may keep what the file would not."""
+    """Whether the model is not of a subclass, which may have state that the file would lose."""
     return type(model) is kind
 
 
@@ -198,7 +200,7 @@ def _specs(name: str) -> dict[str, Spec]:
 
 
 def _write_params(model: Any, writer: Writer) -> tuple[dict[str, Any], dict[str, str]]:
-    """Parameters that are plain data, and how the others print."""
+    """Parameters that are plain data, and the `repr` of the others."""
     plain, other = {}, {}
     for name, value in model.get_params(deep=False).items():
         trial = Writer(writer.n_variables)
@@ -214,7 +216,7 @@ def _write_params(model: Any, writer: Writer) -> tuple[dict[str, Any], dict[str,
 def _write_state(model: Any, writer: Writer) -> dict[str, Any]:
     state = dict(vars(model))
     state.setdefault("feature_names_in_", None)
-    # A loaded model whose features nobody asked for passes on what it has.
+    # A loaded model that has not drawn its pool keeps the origin from its file.
     if model._drawn is not None:
         state["_pool_origin"] = PoolOrigin.of(
             model._pool, model.law_, model.seed_, model._pool_units
@@ -246,7 +248,9 @@ def _read_model(header: dict[str, Any], reader: Reader) -> Any:
         if len(chosen) and (chosen.min() < 0 or chosen.max() >= N):
             raise ModelFileError(f"the model file is not valid: {name} is beyond {N} features")
     if state["_y_ndim"] == 1 and reader.sizes["t"] != 1:
-        raise ModelFileError("the model file is not valid: one target has several coefficients")
+        raise ModelFileError(
+            "the model file is not valid: one target has several rows of coefficients"
+        )
     names = state.pop("feature_names_in_")
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
@@ -262,16 +266,16 @@ def _read_model(header: dict[str, Any], reader: Reader) -> Any:
 
 
 def _read_params(header: dict[str, Any], make: type, reader: Reader) -> dict[str, Any]:
-    """Parameters as they were; warns of those that were not kept."""
+    """Return the stored parameters; warn about those that were not stored."""
     given = ByName(Plain()).read(header["params"], "params", reader)
     lost = ByName(Text()).read(header["other_params"], "other_params", reader)
     known = make().get_params(deep=False)
     lost |= {name: repr(value) for name, value in given.items() if name not in known}
     if lost:
-        told = ", ".join(f"{name}={text}" for name, text in lost.items())
+        listed = ", ".join(f"{name}={text}" for name, text in lost.items())
         warnings.warn(
-            f"These parameters are not kept in a model file and have their defaults now: {told}. "
-            "Predictions do not depend on that; set them again before another fit",
+            f"These parameters are not stored in model files and now have their defaults: {listed}."
+            " Predictions do not depend on them; set them again before another fit",
             UserWarning,
             stacklevel=4,
         )

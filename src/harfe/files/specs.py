@@ -1,6 +1,6 @@
-"""Specs: how values of one kind are written to a model file, and read back.
+"""Specs: how values of one kind are written to a model file and read back.
 
-Reading trusts nothing: types, shapes and ranges are checked before a value is made.
+Reading trusts nothing: types, shapes and ranges are checked before a value is built.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from harfe.files.plain_data import Reader, Writer, read_plain, refuse, write_pla
 
 _TYPES = {"b": np.bool_, "i": np.intp, "f": np.float64, "c": np.complex128}
 
-# As many features as anyone draws; keeps a forged number from taking memory later.
+# More features than anyone draws; keeps a forged number from taking too much memory later.
 _MOST = 2**31 - 1
 
 
@@ -23,10 +23,10 @@ class Spec(Protocol):
     """How values of one kind are written and read."""
 
     def write(self, value: Any, path: str, writer: Writer) -> Any:
-        """As JSON; arrays go to the writer."""
+        """Return the value as JSON; arrays go to the writer."""
 
     def read(self, data: Any, path: str, reader: Reader) -> Any:
-        """The value, or `ModelFileError`."""
+        """Return the value, or raise `ModelFileError`."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Ragged:
-    """A tuple of d arrays of numbers, each with a length of its own; `letter` is their sum."""
+    """A tuple of d arrays of numbers, each with its own length; `letter` is the sum of lengths."""
 
     letter: str
 
@@ -70,13 +70,13 @@ class Ragged:
         numbers = Array("f", (self.letter,)).read(data[0], path, reader)
         lengths = Array("i", ("d",)).read(data[1], path, reader)
         if np.any(lengths < 1) or np.any(lengths > len(numbers)) or lengths.sum() != len(numbers):
-            refuse(path, "has lengths that are not those of its numbers")
+            refuse(path, "has lengths that do not match its numbers")
         return tuple(part.copy() for part in np.split(numbers, np.cumsum(lengths)[:-1]))
 
 
 @dataclass(frozen=True)
 class Number:
-    """A float, also nan or infinite; or a whole one where it was given so."""
+    """A float, including NaN and infinities, or an int if it was given as one."""
 
     def write(self, value: Any, path: str, writer: Writer) -> Any:  # noqa: D102
         if isinstance(value, int | np.integer):
@@ -86,7 +86,7 @@ class Number:
     def read(self, data: Any, path: str, reader: Reader) -> Any:  # noqa: D102
         value = read_plain(data, path, reader) if isinstance(data, dict) else data
         if type(value) not in (int, float):
-            refuse(path, "is no number")
+            refuse(path, "is not a number")
         return value
 
 
@@ -103,7 +103,7 @@ class Whole:
 
     def read(self, data: Any, path: str, reader: Reader) -> Any:  # noqa: D102
         if type(data) is not int or not self.low <= data <= self.high:
-            refuse(path, f"is no whole number from {self.low} to {self.high}")
+            refuse(path, f"is not a whole number from {self.low} to {self.high}")
         if self.letter is not None:
             reader.size(self.letter, data, path)
         return data
@@ -133,7 +133,8 @@ class Text:
 
     def read(self, data: Any, path: str, reader: Reader) -> Any:  # noqa: D102
         if not isinstance(data, str) or (self.choices and data not in self.choices):
-            refuse(path, f"is {data!r}, none of {', '.join(self.choices) or 'the texts'}")
+            known = f"one of {', '.join(self.choices)}" if self.choices else "text"
+            refuse(path, f"is {data!r}, not {known}")
         return data
 
 
@@ -149,7 +150,7 @@ class Many:
 
     def read(self, data: Any, path: str, reader: Reader) -> Any:  # noqa: D102
         if not isinstance(data, list):
-            refuse(path, "is no list")
+            refuse(path, "is not a list")
         if self.letter is not None:
             reader.size(self.letter, len(data), path)
         return tuple(self.item.read(v, f"{path}.{k}", reader) for k, v in enumerate(data))
@@ -166,7 +167,7 @@ class ByName:
 
     def read(self, data: Any, path: str, reader: Reader) -> Any:  # noqa: D102
         if not isinstance(data, dict):
-            refuse(path, "is no table of names")
+            refuse(path, "is not a JSON object")
         return {name: self.item.read(v, f"{path}.{name}", reader) for name, v in data.items()}
 
 
@@ -196,9 +197,9 @@ class Plain:
 
 @dataclass(frozen=True)
 class Part:
-    """A value with named fields; `check` looks at it as a whole and says what is wrong.
+    """A value with named fields; `check` examines it as a whole and returns what is wrong.
 
-    `attributes` names the attributes that are called otherwise in the file.
+    `attributes` maps names in the file to attributes that have another name.
     """
 
     make: Callable[..., Any]
@@ -216,7 +217,7 @@ class Part:
 
     def read(self, data: Any, path: str, reader: Reader) -> Any:  # noqa: D102
         if not isinstance(data, dict) or set(data) != set(self.fields):
-            refuse(path, f"has not the fields {', '.join(self.fields)}")
+            refuse(path, f"does not have the fields {', '.join(self.fields)}")
         values = {
             self.attributes.get(name, name): spec.read(data[name], f"{path}.{name}", reader)
             for name, spec in self.fields.items()
@@ -224,7 +225,7 @@ class Part:
         try:
             value = self.make(**values)
         except (TypeError, ValueError, OverflowError) as error:
-            refuse(path, f"is not possible ({error})")
+            refuse(path, f"is not valid ({error})")
         wrong = None if self.check is None else self.check(value)
         if wrong:
             refuse(path, wrong)
@@ -244,5 +245,5 @@ class OneOf:
     def read(self, data: Any, path: str, reader: Reader) -> Any:  # noqa: D102
         name = next(iter(data), None) if isinstance(data, dict) and len(data) == 1 else None
         if name not in self.parts:
-            refuse(path, f"is none of {', '.join(self.parts)}")
+            refuse(path, f"is not one of {', '.join(self.parts)}")
         return self.parts[name].read(data[name], path, reader)

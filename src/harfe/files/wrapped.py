@@ -1,4 +1,4 @@
-"""What files need of a model that encodes tables for an estimator: `harfe.tables.TableModel`."""
+"""What files need from a model that encodes tables for an estimator: `harfe.tables.TableModel`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Encoder(Protocol):
         """Names of the columns that are read."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Give all of it as plain data."""
+        """Return everything as plain data."""
 
     def add_to(self, graph: Any) -> tuple[str, str | None]:
-        """Add it to an ONNX graph; names of the inputs, and of what says which rows lack some."""
+        """Add it to an ONNX graph; return the names of the inputs and of a mask of absent rows."""
 
 
 @runtime_checkable

@@ -370,7 +370,7 @@ def test_mean_variance_and_mean_square_gradient_over_the_rows():
         up[:, k] += step
         down[:, k] -= step
         slope = (expansion.predict(up) - expansion.predict(down)) / (2 * step)
-        # The bounds of x0, x1 and x3 lie between no value and its neighbours here.
+        # The bounds of x0, x1 and x3 do not lie between a value and its neighbours here.
         np.testing.assert_allclose(
             kept.mean_square_gradient[:, k], np.average(slope**2, axis=0, weights=w), rtol=1e-7
         )

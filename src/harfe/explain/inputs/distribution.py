@@ -29,7 +29,7 @@ from harfe.features.units import InputBounds
 
 DISTRIBUTIONS = ("independent", "uniform", "normal")
 
-# Nodes per input where the function is not a sum of waves: no frequency tells how many are needed.
+# Nodes per input if the function is not a sum of waves: no frequency says how many are needed.
 PLAIN_NODES = 64
 
 # Most nodes per input; enough for 2000 radians from the centre of the range to its end.
@@ -86,7 +86,7 @@ class InputDistribution:
         lower, upper : arrays of shape (inputs,)
         largest_frequency : array of shape (inputs,), optional
             Largest |ω| in use, see `largest_frequencies`: means of products of two waves up to
-            it are exact to 1e-13; 0 marks an unused input. By default 64 nodes each.
+            it are exact to 1e-13; 0 marks an unused input. By default, each input has 64 nodes.
         """
         lower = _numbers("lower", lower)
         upper = _numbers("upper", upper, lower)

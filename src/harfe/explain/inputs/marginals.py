@@ -1,4 +1,4 @@
-"""Columns of a table in a few numbers: Gauss rules, quantiles, strongest correlations."""
+"""Summarise columns of a table: Gauss rules, quantiles, strongest correlations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_KEPT = 256
 # Columns whose Gauss rules are computed together: as many as fit into vector registers.
 _COLUMN_BLOCK = 8
 
-# Columns correlated with all others at a time, and rows of them.
+# Columns that are correlated with all others at a time, and rows per block.
 _INPUT_BLOCK = 512
 _ROW_BLOCK = 4096
 

@@ -107,9 +107,9 @@ def _jacobi(points, weights, diagonals, squares):  # type: ignore[no-untyped-def
     by rotations. As accurate as a Lanczos iteration with full reorthogonalisation, for rows · n
     operations instead of rows · n². (W. Gautschi, Orthogonal Polynomials, 2004, section 2.2.3.2,
     routine lanczos.m; only the leading n rows of the matrix are kept, which the others never
-    touch.) Each column of the arrays is one distribution; the innermost loop runs over them,
-    because a single one would wait for its divisions. `squares` are the squares beside the
-    diagonal; the first is the total weight.
+    affect.) Each column of the arrays is one distribution; the innermost loop runs over them,
+    because a single one would wait for its divisions. `squares` are the squares of the off-diagonal
+    entries; the first is the total weight.
     """
     rows, columns = points.shape
     gamma, sigma = np.empty(columns), np.empty(columns)

@@ -1,4 +1,4 @@
-"""An input as the rows of a fit had it: where a function of it is evaluated and drawn."""
+"""An input as seen in the rows of a fit: where functions of it are evaluated and drawn."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BINS = 24
 
 @dataclass(frozen=True)
 class SeenInput:
-    """An input as the rows of the fit had it, clipped as the fitted function clips it.
+    """An input as seen in the rows of the fit, clipped as in the fitted function.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class SeenInput:
 
     @classmethod
     def of(cls, expansion: Expansion, kept: InputSummary, k: int) -> SeenInput:
-        """Look at what a fit kept of input k."""
+        """Read input k from the summary of a fit."""
         seen = np.concatenate([kept.quantiles[:, k], [kept.lower[k], kept.upper[k]]])
         if expansion.bounds is not None:
             seen = np.clip(seen, expansion.bounds.lower[k], expansion.bounds.upper[k])
@@ -54,12 +54,12 @@ class SeenInput:
         return cls(name, lower, upper, quantiles)
 
     def values_if_at_most(self, number: int) -> NDArray[np.float64] | None:
-        """All values, if the input has few and no more than this; None otherwise."""
+        """All values, if the input has few and at most this many; None otherwise."""
         return self.values if self.values is not None and len(self.values) <= number else None
 
     @property
     def bulk(self) -> tuple[float, float]:
-        """The range seen, without tails longer than half of what lies between outer quantiles."""
+        """The observed range, each tail cut at half the distance between the outer quantiles."""
         lowest, inner_low, inner_high, highest = self.quantiles[[0, 1, -2, -1]]
         if inner_low == inner_high:
             return float(lowest), float(highest)
@@ -69,19 +69,19 @@ class SeenInput:
     def density(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Edges of equal bins over the bulk, and the share of the rows in each bin.
 
-        For an input that has few values: those, and the share of the rows at each of them.
+        For an input with few values: the values, and the share of the rows at each.
         """
         if self.values is not None and self.shares is not None:
             return self.values, self.shares
         edges = np.linspace(*self.bulk, _BINS + 1)
         below = np.interp(edges, self.quantiles, np.linspace(0, 1, len(self.quantiles)))
-        # A value that many rows have belongs to the bin that begins with it.
+        # A value shared by many rows belongs to the bin that starts with it.
         if edges[0] <= self.quantiles[0]:
             below[0] = 0.0
         return edges, np.diff(below)
 
 
 def grid_points(grids: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """All points of a grid, the last input running fastest."""
+    """All points of a grid, the last input varying fastest."""
     axes = np.meshgrid(*grids, indexing="ij")
     return np.stack([axis.ravel() for axis in axes], axis=1)

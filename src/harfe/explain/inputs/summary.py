@@ -97,8 +97,8 @@ class InputSummary:
             How often each row counts, positive.
         for_good : bool, default=True
             Whether the summary is stored with a model: an input then gets at most half as many
-            nodes as it has values, unless it is a factor with few levels. False takes as many nodes
-            as exactness needs.
+            nodes as it has values, unless it is a factor with few levels. False uses as many nodes
+            as exact means need.
         """
         X = np.asarray(X, dtype=float)
         weights = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=float)

@@ -1,7 +1,7 @@
 """A fitted model as an ONNX graph: inputs clipped and centred, s features, their sum.
 
-All is in one type, double or float. Sines stand for cosines too, a quarter turn later: runtimes had
-Sin in double long before Cos.
+All numbers have one type, double or float. Cosines are written as sines shifted by a quarter turn:
+runtimes supported Sin in double long before Cos.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ def to_onnx(
     dtype: str = "float64",
     terms: bool = False,
 ) -> Any:
-    """Write a fitted model as an ONNX graph.
+    """Convert a fitted model to an ONNX graph, and write it to a file if `path` is given.
 
-    The graph has one input ``X`` of shape (rows, inputs). That of a model of tables has an input of
-    shape (rows, 1) for every column, under its name: numbers, and texts for categories, which must
-    be spelled like the levels in the encoder. A level that was not seen counts as in the encoder.
-    Missing values are NaN, the empty text, or what the encoder takes for missing; they are
-    filled if the encoder does so, otherwise the outputs of such rows are NaN.
+    The graph has one input ``X`` of shape (rows, inputs). That of a `TableModel` has an input of
+    shape (rows, 1) for every column, with the same name: numbers, or text for categories, which
+    must be spelled like the levels in the encoder. Unseen levels are treated as in the encoder.
+    Missing values are NaN, the empty text, or what the encoder treats as missing; they are filled
+    if the encoder fills them, otherwise the outputs of such rows are NaN.
 
-    The output ``prediction`` has the shape that `predict` gives; complex models have
-    ``prediction_real`` and ``prediction_imag``. Names of columns and terms stand in the metadata of
+    The output ``prediction`` has the same shape as the result of `predict`; complex models have
+    ``prediction_real`` and ``prediction_imag``. Names of columns and terms are in the metadata of
     the graph, as JSON under ``columns`` and ``terms``.
 
     Parameters
@@ -49,9 +49,9 @@ def to_onnx(
     path : str or path, optional
         File to write.
     dtype : {"float64", "float32"}, default="float64"
-        Of inputs, numbers in between and outputs.
+        Type of the inputs, the intermediate values and the outputs.
     terms : bool, default=False
-        Also have an output ``terms``, of the shape that `eval_terms` gives.
+        Add an output ``terms`` of the same shape as the result of `eval_terms`.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def _arguments(graph: Graph, X: str, function: StatedFunction) -> list[str]:
 def _total(
     graph: Graph, values: list[str], matrices: list[NDArray[Any]], constant: NDArray[Any]
 ) -> str:
-    """Features (rows, s) times matrices (s, columns), summed, and a constant row."""
+    """Features (rows, s) times matrices (s, columns), summed, plus a constant row."""
     products = [
         graph.op("MatMul", value, graph.constant(matrix))
         for value, matrix in zip(values, matrices, strict=True)
@@ -128,7 +128,7 @@ def _total(
 
 
 def _by_term(coef: NDArray[np.float64], sets: list[NDArray[np.intp]]) -> NDArray[np.float64]:
-    """Coefficients (targets, s) spread over the terms, shape (s, terms, targets)."""
+    """Coefficients (targets, s) assigned to their terms, shape (s, terms, targets)."""
     T, s = coef.shape
     spread = np.zeros((s, len(sets), T))
     for k, features in enumerate(sets):
@@ -137,5 +137,5 @@ def _by_term(coef: NDArray[np.float64], sets: list[NDArray[np.intp]]) -> NDArray
 
 
 def _blank(graph: Graph, value: str, absent: str | None) -> str:
-    """NaN in the rows that are absent."""
+    """Replace the outputs of absent rows by NaN."""
     return value if absent is None else graph.op("Where", absent, graph.constant(np.nan), value)

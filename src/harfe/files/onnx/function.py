@@ -1,13 +1,13 @@
-"""A fitted function in the form that graphs of low precision can take.
+"""A fitted function in a form that suits graphs of low precision.
 
-Inputs are taken about their mean in units that are powers of two, weights and phases are folded
-accordingly, and phases of waves are cut to one turn: floats lose as little as they can. A tanh or
-sigmoid that is close to its limit is written as the limit less what is missing,
+Inputs are centred at their means and scaled by powers of two, weights and phases are adapted
+accordingly, and phases of waves are reduced to one turn: floats then lose as little as possible. A
+tanh or sigmoid that is close to its limit is written as the limit minus the difference,
 
     tanh z = 1 - 2 g(2z),   sigmoid z = 1 - g(z),   g(u) = 1 / (1 + exp u),
 
-so that large coefficients of such features meet small numbers; the limits are constants, which are
-summed up beforehand.
+so that large coefficients of such features multiply small numbers; the limits are constants, which
+are summed beforehand.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from harfe.explain.inputs.summary import InputSummary
 from harfe.features.activations import ACTIVATIONS
 from harfe.model.expansion import Expansion
 
-# Share of a prediction that rounding may take before someone should know.
+# Relative rounding error of predictions above which a warning is issued.
 _VISIBLE = 1e-4
 
 _QUARTER_TURN = np.pi / 2
@@ -50,19 +50,19 @@ class Sum:
 
 @dataclass(frozen=True)
 class StatedFunction:
-    """A fitted function of u = (clip(x) - centre) / spread, for the inputs that occur.
+    """A fitted function of u = (clip(x) - centre) / spread, for the inputs in use.
 
     Attributes
     ----------
     used : int array
-        The inputs that occur; the other fields speak of these.
+        The inputs in use; the other fields refer to these.
     lower, upper : arrays or None
         Bounds to which they are clipped.
     centre, spread : arrays
     indices, values : arrays of shape (s, q)
         z_j = Σ_k values_jk u_k over the inputs of a feature; values are 0 where padded.
     sums : tuple of Sum
-        They add up to the function, with `intercept`.
+        They and `intercept` add up to the function.
     intercept : array of shape (targets,)
     """
 
@@ -88,7 +88,7 @@ class StatedFunction:
 
     @classmethod
     def of(cls, expansion: Expansion, kept: InputSummary, dtype: np.dtype[Any]) -> StatedFunction:
-        """State a function for numbers of a type; centres are such numbers."""
+        """Restate a function for numbers of this type, which holds the centres exactly."""
         pool = expansion.features
         present = pool.indices >= 0
         used = np.unique(pool.indices[present])
@@ -124,7 +124,7 @@ def _with_sums(
     phi, nothing = ACTIVATIONS[activation], np.zeros_like(coef)
     if phi.logistic is not None:
         lower, upper, steepness = phi.logistic
-        # At the mean of the inputs, the limit that is closer is that of this side.
+        # The side whose limit is closer at the mean of the inputs.
         side = np.where(phases > 0, 1.0, -1.0)
         limit, rest = np.where(side > 0, upper, lower), (lower - upper) * side
         slope = steepness * side
@@ -132,7 +132,7 @@ def _with_sums(
         return replace(plain, values=plain.values * slope[:, None], sums=(falling,))
     if phi.onnx is not None:
         return replace(plain, sums=(Sum(phi.onnx, phases, coef, nothing),))
-    # Re κe^{iz} is a sine, a quarter turn and the angle of κ later; c·exp(iz) = c·cos z + ic·sin z.
+    # Re κe^{iz} = |κ| sin(z + π/2 + arg κ), and c·exp(iz) = c·cos z + ic·sin z.
     shift = _QUARTER_TURN + float(np.angle(phi.turn))
     waves = [(shift, coef)] + ([(0.0, 1j * coef)] if phi.is_complex else [])
     sums = tuple(
@@ -156,7 +156,7 @@ def _falling(graph: Any, z: str) -> str:
 def warn_of_cancelling(
     function: StatedFunction, expansion: Expansion, kept: InputSummary, dtype: np.dtype[Any]
 ) -> None:
-    """Warn if terms cancel so far that rounding in this type shows."""
+    """Warn if features cancel so far that rounding in this type becomes visible."""
     features = expansion.evaluate_features(kept.quantiles).T
     summands = np.abs(expansion.coef[..., None] * features - function.constants[..., None])
     total = summands.max(axis=2, initial=0.0).sum(axis=1) + np.abs(function.constant)
@@ -164,8 +164,8 @@ def warn_of_cancelling(
     lost = float(np.max(np.finfo(dtype).eps * total / np.maximum(typical, np.finfo(float).tiny)))
     if lost > _VISIBLE:
         warnings.warn(
-            f"Terms of this model cancel: in {dtype} predictions may be off by {lost:.1g} of their "
-            'size; export with dtype="float64", or fit with a larger alpha',
+            f"Features of this model cancel: in {dtype} predictions may be off by {lost:.1g} times "
+            'their size; export with dtype="float64", or fit with a larger alpha',
             UserWarning,
             stacklevel=4,
         )

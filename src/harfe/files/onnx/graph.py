@@ -1,4 +1,4 @@
-"""Writing ONNX graphs: nodes by name."""
+"""Build ONNX graphs from nodes that are referred to by name."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-# Equal of texts is new in this one; runtimes since 2023 know it.
+# The first opset with Equal for text; runtimes have supported it since 2023.
 _OPSET, _IR_VERSION = 19, 9
 
-#: Ends of the names of outputs: of a real model, and of a complex one.
+#: Suffixes of the names of outputs: for a real model, and for the parts of a complex one.
 PARTS = ("", "_real", "_imag")
 
-# Names of outputs, and how the names of everything begin that is neither input nor output.
+# Names of outputs, and the prefix of everything that is neither input nor output.
 _OUTPUTS = tuple(f"{name}{part}" for name in ("prediction", "terms") for part in PARTS)
 _OWN = "harfe/"
 
 
 class Graph:
-    """Collects nodes; values are known by name."""
+    """Collects nodes; values are referred to by name."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         try:
@@ -39,7 +39,7 @@ class Graph:
         self._outputs: list[Any] = []
 
     def input(self, name: str, width: int, text: bool = False) -> str:
-        """An input of shape (rows, width), under this name unless a graph could not have it."""
+        """Add an input of shape (rows, width), under this name unless it is not available."""
         taken = (*_OUTPUTS, *(known.name for known in self._inputs))
         while not name or name.startswith(_OWN) or name in taken:
             name = f"column {name}"
@@ -48,7 +48,7 @@ class Graph:
         return name
 
     def constant(self, values: ArrayLike | list[str], dtype: Any = None) -> str:
-        """Numbers in the type of the graph, or in another one; or texts."""
+        """Add numbers, in the type of the graph by default, or text."""
         name = f"{_OWN}constant {len(self._constants)}"
         array = np.asarray(values)
         if array.dtype.kind in "UO":
@@ -65,7 +65,7 @@ class Graph:
         return name
 
     def op(self, operator: str, *values: str, **attributes: Any) -> str:
-        """The result of an operator."""
+        """Add an operator and return the name of its result."""
         name = f"{_OWN}{operator} {len(self._nodes)}"
         self._nodes.append(
             self._onnx.helper.make_node(operator, list(values), [name], **attributes)
@@ -73,22 +73,22 @@ class Graph:
         return name
 
     def numbers(self, truths: str) -> str:
-        """Truth values as numbers 0 and 1."""
+        """Convert truth values to the numbers 0 and 1."""
         return self.op("Cast", truths, to=self.type)
 
     def sum(self, values: list[str]) -> str:
-        """The sum of values, from left to right."""
+        """Add up values from left to right."""
         return reduce(lambda left, right: self.op("Add", left, right), values)
 
     def output(self, name: str, value: str, shape: tuple[int, ...]) -> None:
-        """Make a value an output of this shape, beside the rows."""
+        """Make a value an output of shape (rows, *shape)."""
         sizes = self.constant([-1, *shape], np.int64)
         self._nodes.append(self._onnx.helper.make_node("Reshape", [value, sizes], [name]))
         info = self._onnx.helper.make_tensor_value_info(name, self.type, ["rows", *shape])
         self._outputs.append(info)
 
     def model(self, metadata: dict[str, str]) -> Any:
-        """All that was collected, checked."""
+        """Return a checked model of everything that was collected."""
         helper = self._onnx.helper
         graph = helper.make_graph(
             self._nodes, "harfe", self._inputs, self._outputs, self._constants
