@@ -94,7 +94,7 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         action="append",
         default=[],
-        help="numeric column whose values are codes, e.g. of regions (text columns always are "
+        help="numeric column whose values are codes, e.g. of regions (text columns are always "
         "categories)",
     )
     group.add_argument(
@@ -109,8 +109,8 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
         metavar="TEXT",
         action="append",
         default=[],
-        help="another text for a missing value, e.g. -999; empty, NA, NaN, null, ? and - always "
-        "are",
+        help="another text for a missing value, e.g. -999, in addition to empty, NA, NaN, null, "
+        "? and -",
     )
 
 

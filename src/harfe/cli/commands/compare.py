@@ -21,17 +21,17 @@ from harfe.cli.common import (
 _ABOUT = """\
 Compare harfe with other methods on a table.
 
-Each fold is predicted by a method tuned and fitted on the other folds alone. The
-error is the root mean square over the rows of a fold; its mean and spread over
-the folds are shown. The size counts features, coefficients, leaves or support
-vectors.
+Each method predicts each fold after being tuned and fitted on the other folds
+alone. The error is the root mean square over the rows of a fold; its mean and
+spread over the folds are shown. The size counts features, coefficients, leaves
+or support vectors.
 """
 
 _EXAMPLES = """\
   harfe compare houses.csv --target price
   harfe compare houses.csv --target price --methods harfe,linear,forest --cv 3
-  harfe compare houses.csv --target price --methods paper    # those of the paper's tables
-  harfe compare --methods help                               # lists all methods
+  harfe compare houses.csv --target price --methods paper    # methods of the paper's tables
+  harfe compare --methods help                               # list all methods
 """
 
 

@@ -25,7 +25,11 @@ def add(commands: Any) -> None:
     parser.set_defaults(run=run)
     parser.add_argument("model", help="file written by harfe fit")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", default="model.onnx", help="default: model.onnx"
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="model.onnx",
+        help="file to write (default model.onnx)",
     )
     add_force(parser)
     parser.add_argument("--float32", action="store_true", help="single precision")

@@ -43,7 +43,11 @@ def add(commands: Any) -> None:
     parser.set_defaults(run=run)
     parser.add_argument("data", help="CSV (also .gz) or Parquet file; - for standard input")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", default="model.harfe", help="default: model.harfe"
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="model.harfe",
+        help="model file to write (default model.harfe)",
     )
     parser.add_argument("--report", metavar="FILE", help="also write a report page, e.g. r.html")
     add_force(parser)
@@ -93,7 +97,9 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--jobs", metavar="N", type=int, help="parallel processes, for small tables")
     group.add_argument("--quiet", action="store_true", help="print no progress and no summary")
     fixed = parser.add_argument_group("a single fit with fixed settings (no search)")
-    fixed.add_argument("--fixed", action="store_true", help="implied by the options below")
+    fixed.add_argument(
+        "--fixed", action="store_true", help="fit once; implied by the options below"
+    )
     fixed.add_argument("--features", metavar="N", type=_count, help="number of features drawn")
     fixed.add_argument("--alpha", type=_positive, help="ridge penalty, e.g. 1e-3")
     fixed.add_argument("--scale", type=_positive, help="spread of the frequencies, e.g. 1")

@@ -57,7 +57,8 @@ def add(commands: Any) -> None:
         "--output",
         metavar="FILE",
         default="-",
-        help="CSV file, or .csv.gz or .parquet by its extension; - for standard output (default)",
+        help="file to write: CSV, or by its extension .csv.gz or .parquet; - for standard output "
+        "(default)",
     )
     add_force(parser)
     parser.add_argument(

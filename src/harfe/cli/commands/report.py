@@ -38,7 +38,11 @@ def add(commands: Any) -> None:
         "data", help="table with the target column: the table of the fit, or another"
     )
     parser.add_argument(
-        "-o", "--output", metavar="FILE", default="report.html", help="default: report.html"
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="report.html",
+        help="page to write (default report.html)",
     )
     add_force(parser)
     add_file_options(parser)
