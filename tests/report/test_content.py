@@ -260,7 +260,7 @@ def test_few_rows_and_extrapolation(data):
     X, y = data.X[:40], data.y[:40]
     model = HARFERegressor(**SMALL).fit(X, y)
     found = of(model, X, y, X_holdout=data.X[40:] * 2, y_holdout=data.y[40:])
-    assert {"few rows", "extrapolation", "fits its own rows better"} <= kinds(found)
+    assert {"few rows", "extrapolation", "overfitting"} <= kinds(found)
 
 
 def test_noise_is_no_better_than_the_mean(data):
