@@ -581,7 +581,7 @@ def test_compare_prints_a_league_table(here, run):
     assert "names no method: type some of harfe, " in one_sentence(err)
     code, out, _ = run("compare", "--methods", "help")
     assert code == 0
-    assert "sparse random features by ℓ1 (in the paper: SRFE)" in out
+    assert "sparse random features, ℓ1 (in the paper: SRFE)" in out
     code, _, err = run("compare")
     assert code == 1
     assert "type harfe compare data.csv --target COLUMN" in one_sentence(err)
@@ -753,7 +753,7 @@ def test_datasets_are_downloaded_and_checked(here, run, server, monkeypatch):
     assert sorted(os.listdir("data")) == [*sorted([*CONTENT, "datasets.json"]), "splits.json"]
     monkeypatch.setenv("HARFE_DATA_URL", server.address + "/")
     monkeypatch.setenv("HARFE_DATA", "data")
-    assert "airfoil.csv is already there" in run(*words)[2]
+    assert "airfoil.csv already exists" in run(*words)[2]
 
 
 @pytest.mark.parametrize("ranges", [True, False])
@@ -762,7 +762,7 @@ def test_a_download_that_broke_off_is_resumed(here, run, server, ranges):
     server.options["breaks"] = 7000
     code, _, err = run(*words)
     assert code == 1
-    assert "broke off after 7000 of 20004 bytes: type the same command again" in one_sentence(err)
+    assert "stopped after 7000 of 20004 bytes: type the same command again" in one_sentence(err)
     assert not Path("data/airfoil.csv").exists()
     server.options.update(breaks=None, ranges=ranges)
     code, _, err = run(*words)
@@ -788,7 +788,7 @@ def test_servers_that_do_not_help(here, run, server):
     words = ["datasets", "download", "airfoil", "--to", "data", "--from"]
     code, _, err = run(*words, server.address + "/nowhere")
     assert code == 1
-    assert "the server says 404" in one_sentence(err)
+    assert "the server answered 404" in one_sentence(err)
     # Nothing listens there, as without a network.
     code, _, err = run(*words, "http://127.0.0.1:9")
     assert code == 1
@@ -799,13 +799,13 @@ def test_servers_that_do_not_help(here, run, server):
     assert code == 1
     assert "does not have 'ccpp'; it has airfoil, housing" in one_sentence(err)
     for manifest, told in [
-        ("<html>", "is no manifest"),
-        ('{"datasets": {"airfoil": {"file": "../x", "sha256": "", "bytes": 1}}}', "not to be"),
+        ("<html>", "is not a manifest"),
+        ('{"datasets": {"airfoil": {"file": "../x", "sha256": "", "bytes": 1}}}', "unsafe file"),
     ]:
         (server.folder / "datasets.json").write_text(manifest)
         assert told in one_sentence(run(*words, server.address)[2])
     (server.folder / "datasets.json").write_text("[]")
-    with pytest.raises(DownloadError, match="is no manifest"):
+    with pytest.raises(DownloadError, match="is not a manifest"):
         download_real(["airfoil"], server.address, "data")
     with pytest.raises(ValueError, match="nothing"):
         download_real(["nothing"], server.address, "data")
