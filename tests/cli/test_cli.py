@@ -329,7 +329,7 @@ def test_predict_writes_what_the_model_predicts(here, run, fitted):
     code, out, err = run(
         "predict", fitted, "houses.csv", "--id", "key,size", "--std", "-o", "o.csv"
     )
-    assert (code, out, err) == (0, "", "harfe: predicted 60 rows, see o.csv\n")
+    assert (code, out, err) == (0, "", "harfe: wrote predictions for 60 rows to o.csv\n")
     frame = read_table("o.csv")
     assert frame.names == ("key", "size", "prediction", "std")
     assert list(frame["key"]) == table()["key"]
@@ -393,8 +393,8 @@ def test_predict_with_missing_values_and_new_levels(here, run, fitted):
     code, out, err = run("predict", fitted, "new.csv", "--missing", "drop")
     assert code == 0
     assert out.splitlines()[2] in ("", '""')
-    assert "note: the model has not seen color=pink (1 rows)" in err
-    assert "note: 1 rows have missing values and no prediction" in err
+    assert "note: the model has not seen color=pink (1 row)" in err
+    assert "note: 1 row with missing values got no prediction" in err
     code, out, _ = run("predict", fitted, "new.csv", "--missing", "median")
     model = harfe.load(fitted)
     fill = model.encoder.columns[0].fill

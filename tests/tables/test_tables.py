@@ -625,7 +625,7 @@ def test_weights_of_rows_are_a_column(houses):
 def test_too_few_rows_are_refused():
     encoder = TableEncoder.learn(TRAIN, "y")
     one = {name: column[:1] for name, column in TRAIN.items()}
-    with pytest.raises(TableError, match="has 1 complete rows"):
+    with pytest.raises(TableError, match="has 1 complete row:"):
         training_rows(encoder, one)
     with pytest.raises(TableError, match="no row of the table has a value in every column"):
         TableEncoder.learn(

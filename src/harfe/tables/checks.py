@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from harfe._core.wording import plural
 from harfe.tables.columns import Column, Frame, Hint, TableError, numbers, place_of, without
 
 
@@ -65,7 +66,9 @@ def missing_error(frame: Frame, gaps: Mapping[str, NDArray[np.bool_]]) -> TableE
 def unseen_text(unseen: Mapping[tuple[str, str], int]) -> str:
     """Return the note that lists levels not seen in training."""
     most = sorted(unseen, key=lambda key: -unseen[key])
-    named = ", ".join(f"{column}={text} ({unseen[column, text]} rows)" for column, text in most[:5])
+    named = ", ".join(
+        f"{column}={text} ({plural(unseen[column, text], 'row')})" for column, text in most[:5]
+    )
     more = f" and {len(most) - 5} more" if len(most) > 5 else ""
     return (
         f"the model has not seen {named}{more}: these rows are predicted as having none of the "

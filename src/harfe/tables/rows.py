@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harfe._core.wording import plural
 from harfe.tables.checks import finite_numbers
 from harfe.tables.columns import Hint, TableError, as_frame, place_of
 from harfe.tables.encoder import TableEncoder
@@ -98,8 +99,8 @@ def training_rows(encoder: TableEncoder, table: Any, weight: str | None = None) 
     kept = np.flatnonzero(good)
     if len(kept) < 2:
         raise TableError(
-            f"{frame.source} has {len(kept)} complete rows: a fit needs at least 2, and some "
-            "dozens to learn anything"
+            f"{frame.source} has {plural(len(kept), 'complete row')}: a fit needs at least 2, and "
+            "some dozens to learn anything"
         )
     return TrainingRows(np.ascontiguousarray(X[good]), y[good], weights, kept)
 

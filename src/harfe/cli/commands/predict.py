@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from harfe._core.atomic_write import atomic_write
+from harfe._core.wording import plural
 from harfe.cli.common import (
     CommandError,
     add_file_options,
@@ -132,9 +133,9 @@ def run(options: argparse.Namespace) -> int:
     if unseen:
         say(f"note: {unseen_text(unseen)}")
     if empty:
-        say(f"note: {empty} rows have missing values and no prediction")
+        say(f"note: {plural(empty, 'row')} with missing values got no prediction")
     if options.output != "-" and not options.quiet:
-        say(f"predicted {count} rows, see {options.output}")
+        say(f"wrote predictions for {plural(count, 'row')} to {options.output}")
     return 0
 
 

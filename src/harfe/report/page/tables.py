@@ -35,8 +35,10 @@ _MOST_ROWS = 60
 _META_LABELS = {
     "source": "File",
     "fingerprint": "File fingerprint",
-    "rows": "Rows in the file",
-    "seed": "Seed given",
+    "rows": "Rows of the fit",
+    "table_rows": "Rows in the file",
+    "holdout": "Share held out",
+    "seed": "Seed passed to the fit",
     "weight": "Weight column",
 }
 
