@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harfe.tables import Frame, TableModel
 
 
-IMPORTANCE = "Which inputs matter (share of the variance of the prediction, interactions counted)"
+IMPORTANCE = "Which inputs matter (share of the variance of the prediction, with interactions)"
 
 
 class CommandError(Exception):

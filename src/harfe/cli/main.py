@@ -74,7 +74,7 @@ def _refuse(word: str, parser: Parser) -> None:
         output = " (-o names the file to write)" if "--output" in parser.options_known() else ""
         parser.error(f"unexpected argument {word!r}{output}")
     near = get_close_matches(word.split("=")[0], parser.options_known(), 1)
-    parser.error(f"unknown option {word}" + (f", did you mean {near[0]}?" if near else ""))
+    parser.error(f"unknown option {word}" + (f" (did you mean {near[0]}?)" if near else ""))
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -186,7 +186,7 @@ def path(summary: dict[str, Any]) -> Figure | None:
     return Figure(
         "path",
         "Error by number of features",
-        f"The model has {size} (vertical line).{band}",
+        f"The vertical line marks the size of the model, {size}.{band}",
         drawing,
         "Table: error by number of features",
         [Table(["Features", *(line["name"] for line in lines)], rows, "RMSE")],
