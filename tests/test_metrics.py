@@ -1,4 +1,4 @@
-"""The paper's error measures against values worked out by hand and against their own laws."""
+"""The paper's error measures, against values computed by hand and against their properties."""
 
 import math
 

@@ -25,23 +25,23 @@ NumericArray: TypeAlias = NDArray[np.float64] | NDArray[np.complex128]
 def relative_error(
     y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Rel(f, f♯) = sqrt( Σ |f - f♯|² / Σ |f|² ), the paper's relative test error.
+    """Return Rel(f, f♯) = sqrt( Σ |f - f♯|² / Σ |f|² ), the paper's relative test error.
 
     Parameters
     ----------
     y_true : array-like of shape (n,) or (n, outputs)
         The target f; real or complex.
     y_pred : array-like of the same shape
-        The model f♯. A column (n, 1) is not taken for a vector (n,): that would compare every row
-        with every other one.
+        The model f♯. A column (n, 1) is not accepted for a vector (n,), because that would compare
+        every row with every other.
     sample_weight : array-like of shape (n,), optional
-        Weights of the rows, not negative. None weighs all rows the same.
+        Non-negative weights of the rows. None means equal weights.
 
     Returns
     -------
     float
-        A fraction, not a percentage as in the paper's Table 1. Where the truth is zero throughout:
-        0.0 for a model that is zero too, infinity for any other.
+        A fraction, not a percentage as in the paper's Table 1. If the truth is zero everywhere, 0.0
+        for a model that is also zero, infinity for any other.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def relative_error(
     error_norm = _norm(truth - prediction, weight)
     truth_norm = _norm(truth, weight)
     if truth_norm == 0:
-        # The product keeps a NaN visible, where a plain "else infinity" would hide it.
+        # Unlike a plain infinity, the product keeps a NaN visible.
         return 0.0 if error_norm == 0 else error_norm * math.inf
     return error_norm / truth_norm
 
@@ -60,7 +60,7 @@ def relative_error(
 def mean_squared_error(
     y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> float:
-    """MSE(f, f♯) = (1/n) Σ |f - f♯|².
+    """Return MSE(f, f♯) = (1/n) Σ |f - f♯|².
 
     Several outputs are summed, not averaged: for k outputs this is k times what scikit-learn's
     function of the same name returns by default.
@@ -91,9 +91,9 @@ def mean_squared_error(
 def relative_residual(
     y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Res = ‖A c - y‖₂ / ‖y‖₂ on the training rows, which Algorithm 1 compares with ε.
+    """Return Res = ‖A c - y‖₂ / ‖y‖₂ on the training rows, which Algorithm 1 compares with ε.
 
-    The formula is the one of `relative_error`; only the rows have another meaning.
+    The formula is that of `relative_error`, applied to the training rows.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def relative_residual(
     y_pred : array-like of the same shape
         The fitted values A c.
     sample_weight : array-like of shape (n,), optional
-        Weights of the rows, not negative.
+        Non-negative weights of the rows.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def relative_residual(
 
 
 def _norm(values: NumericArray, weight: NDArray[np.float64]) -> float:
-    """Sqrt( Σ w |v|² ), scaled by the largest term so that no square overflows or vanishes."""
+    """Return sqrt( Σ w |v|² ), scaled by the largest value to avoid overflow and underflow."""
     sizes = np.sqrt(weight) * np.abs(values).T
     largest = float(np.max(sizes))
     if largest == 0 or not math.isfinite(largest):
@@ -129,7 +129,7 @@ def _norm(values: NumericArray, weight: NDArray[np.float64]) -> float:
 def _checked(
     y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[NumericArray, NumericArray, NDArray[np.float64]]:
-    """Truth, prediction and row weights as arrays of agreeing shapes."""
+    """Return truth, prediction and row weights as arrays of matching shapes."""
     truth = _numbers("y_true", y_true)
     prediction = _numbers("y_pred", y_pred)
     if truth.ndim not in (1, 2) or truth.size == 0:
@@ -139,18 +139,18 @@ def _checked(
     if truth.shape != prediction.shape:
         raise ValueError(
             f"y_true has shape {truth.shape} and y_pred has shape {prediction.shape}: "
-            "pass equal shapes; y_pred.reshape(y_true.shape) if only the layout differs."
+            "pass equal shapes, or y_pred.reshape(y_true.shape) if only the layout differs."
         )
     return truth, prediction, _weights(sample_weight, len(truth))
 
 
 def _numbers(argument: str, values: ArrayLike) -> NumericArray:
-    """Double precision, so that unsigned integers and single precision subtract safely."""
+    """Convert to double precision, so that unsigned integers and floats subtract safely."""
     array: NDArray[Any] = np.asarray(values)
     if array.dtype.kind not in "biufc":
         raise ValueError(
             f"{argument} has dtype {array.dtype}: pass real or complex numbers, "
-            f"for instance numpy.asarray({argument}, dtype=float)."
+            f"e.g. numpy.asarray({argument}, dtype=float)."
         )
     if array.dtype.kind == "c":
         return array.astype(np.complex128)
@@ -172,5 +172,5 @@ def _weights(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64
             "pass finite weights that are zero or positive."
         )
     if not weight.any():
-        raise ValueError("sample_weight is zero in every row: give at least one positive weight.")
+        raise ValueError("sample_weight is zero in every row: pass at least one positive weight.")
     return weight

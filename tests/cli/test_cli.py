@@ -1,4 +1,4 @@
-"""The harfe command: what it writes, what it says, its exit codes."""
+"""The harfe command: its files, output, messages and exit codes."""
 
 import gzip
 import hashlib
@@ -58,7 +58,7 @@ def here(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory):
-    """A model that the command has written."""
+    """A model written by the command."""
     folder = tmp_path_factory.mktemp("fitted")
     data = write_csv(folder / "houses.csv", table())
     path = folder / "model.harfe"
@@ -69,7 +69,7 @@ def fitted(tmp_path_factory):
 
 @pytest.fixture
 def run(capsys):
-    """Run the command: exit code, output, and what it says."""
+    """Run the command: exit code, output, and messages."""
 
     def run(*words):
         code = main([str(word) for word in words])
@@ -81,7 +81,7 @@ def run(capsys):
 
 
 def one_sentence(told):
-    """What an error says: one line."""
+    """The text of an error on one line."""
     assert told.startswith("harfe: ")
     assert told.count("\n") == 1
     return told
@@ -119,7 +119,7 @@ def test_fit_saves_a_model_and_tells_its_held_out_error(here, run):
 
 
 def test_out_of_fold_error_is_that_of_the_folds(here):
-    """Of a fit with fixed settings it can be done by hand."""
+    """With fixed settings the error can be computed by hand."""
     from harfe._core.folds import make_folds
 
     rng = np.random.default_rng(1)
@@ -244,13 +244,16 @@ def test_weights_and_categories_by_option(here, run):
         (["houses.csv", "-t", "price"], "pass --drop key to leave out"),
         (["houses.csv", "-t", "price", "--drop", "kye"], "the nearest is 'key'"),
         (["houses.csv", "-t", "price", "-o", "no/m.harfe"], "there is no folder 'no'"),
-        (["houses.csv", "-t", "price", "-o", "."], "'.' is a folder: type -o and a file name"),
+        (
+            ["houses.csv", "-t", "price", "-o", "."],
+            "'.' is a folder: type -o and the name of a file",
+        ),
         (["houses.csv", "-t", "price", "-o", "houses.csv"], "type --force to replace it"),
         (["houses.csv", "-t", "price", "--report", "no/r.html"], "type --report and another"),
         (["houses.csv", "-t", "price", "--report", "model.harfe"], "name the same file"),
         (["houses.csv", "-t", "price", "--drop", "key", "--cv", "50"], "60 rows are too few"),
         (["houses.csv", "-t", "price", "--drop", "key", "--holdout", "0.001"], "sets 0 of 60"),
-        (["houses.csv", "-t", "price", "--delimiter", "ab"], "must be a single sign"),
+        (["houses.csv", "-t", "price", "--delimiter", "ab"], "must be a single character"),
         (["houses.csv", "-t", "price", "--drop", "key", "--weight", "x"], "no column 'x'"),
     ],
 )
@@ -272,7 +275,7 @@ def test_a_constant_target_has_nothing_to_learn(here, run):
         (["fit"], "required: data; see harfe fit --help"),
         (["fit", "houses.csv"], "Type --target and one of: key, size, color, price"),
         (["fit", "houses.csv", "--traget", "y"], "did you mean --target?"),
-        (["fit", "houses.csv", "more.csv", "-t", "y"], "'more.csv' is one word too many"),
+        (["fit", "houses.csv", "more.csv", "-t", "y"], "unexpected argument 'more.csv'"),
         (["fit", "houses.csv", "-t", "y", "--holdout", "3"], "must be between 0 and 1"),
         (["fit", "houses.csv", "-t", "y", "--holdout", "0.2", "--cv", "5"], "not allowed with"),
         (["fit", "houses.csv", "-t", "y", "--cv", "1"], "at least 2"),
@@ -281,12 +284,12 @@ def test_a_constant_target_has_nothing_to_learn(here, run):
         (["fit", "houses.csv", "-t", "y", "--size", "1.5"], "whole number of at least 1"),
         (["predict", "m", "d", "--interval", "9"], "must be between 0 and 1, e.g. 0.9"),
         (["predict", "m", "d", "--interval", "high"], "must be between 0 and 1, e.g. 0.9"),
-        (["export", "m", "m.onnx"], "'m.onnx' is one word too many (-o names the file to write)"),
+        (["export", "m", "m.onnx"], "unexpected argument 'm.onnx' (-o names the file to write)"),
         (["predikt"], "invalid choice: 'predikt'"),
         (["--vesion"], "did you mean --version?"),
     ],
 )
-def test_mistakes_of_typing_get_one_sentence_and_exit_code_2(here, run, words, told):
+def test_bad_options_get_one_sentence_and_exit_code_2(here, run, words, told):
     code, out, err = run(*words)
     assert (code, out) == (2, "")
     assert told in one_sentence(err)
@@ -326,7 +329,7 @@ def test_predict_writes_what_the_model_predicts(here, run, fitted):
     code, out, err = run(
         "predict", fitted, "houses.csv", "--id", "key,size", "--std", "-o", "o.csv"
     )
-    assert (code, out, err) == (0, "", "harfe: predicted 60 rows, see o.csv\n")
+    assert (code, out, err) == (0, "", "harfe: wrote predictions for 60 rows to o.csv\n")
     frame = read_table("o.csv")
     assert frame.names == ("key", "size", "prediction", "std")
     assert list(frame["key"]) == table()["key"]
@@ -390,8 +393,8 @@ def test_predict_with_missing_values_and_new_levels(here, run, fitted):
     code, out, err = run("predict", fitted, "new.csv", "--missing", "drop")
     assert code == 0
     assert out.splitlines()[2] in ("", '""')
-    assert "note: the model has not seen color=pink (1 rows)" in err
-    assert "note: 1 rows have missing values and no prediction" in err
+    assert "note: the model has not seen color=pink (1 row)" in err
+    assert "note: 1 row with missing values got no prediction" in err
     code, out, _ = run("predict", fitted, "new.csv", "--missing", "median")
     model = harfe.load(fitted)
     fill = model.encoder.columns[0].fill
@@ -402,8 +405,8 @@ def test_predict_with_missing_values_and_new_levels(here, run, fitted):
     ("columns", "words", "told"),
     [
         ({"size": [1], "colour": ["red"]}, [], "has no column 'color'; the nearest is 'colour'"),
-        ({"a": [1], "b": [2]}, [], "lacks 2 columns that the model needs, 'size', 'color'"),
-        ({"size": ["big"], "color": ["red"]}, [], "'big' in line 2 of new.csv is none"),
+        ({"a": [1], "b": [2]}, [], "lacks 2 columns that the model needs ('size', 'color'"),
+        ({"size": ["big"], "color": ["red"]}, [], "'big' in line 2 of new.csv is not one"),
         ({"size": [1], "color": ["red"]}, ["--id", "kee"], "no column 'kee'"),
         ({"size": [1], "color": ["red"]}, ["-o", "houses.csv"], "--force"),
         ({"size": [1], "color": ["x"], "std": [1]}, ["--id", "std", "--std"], "rename it"),
@@ -418,7 +421,7 @@ def test_tables_that_do_not_fit_the_model(here, run, fitted, columns, words, tol
 
 def test_what_is_no_model(here, run):
     for path, told in [
-        ("gone.harfe", "'gone.harfe' is not there: pass a file that harfe fit has written"),
+        ("gone.harfe", "'gone.harfe' does not exist: pass a file written by harfe fit"),
         (".", "is a folder"),
         ("houses.csv", "houses.csv"),
     ]:
@@ -440,7 +443,7 @@ def test_a_model_saved_in_python_predicts_too(here, run):
     np.testing.assert_array_equal(read_back(out)["prediction"], model.predict(X))
     code, _, err = run("predict", "plain.harfe", "x.csv", "--std")
     assert code == 1
-    assert "knows no errors of held-out rows" in one_sentence(err)
+    assert "has no held-out errors stored" in one_sentence(err)
     assert "Error    not measured" in run("explain", "plain.harfe")[1]
 
 
@@ -469,7 +472,7 @@ def test_explain_tells_what_matters(fitted, run):
 
 
 def test_commands_and_page_rank_the_inputs_alike(here, run):
-    # c repeats b with a little noise: both matter, and how much is said with a note.
+    # c repeats b with a little noise: both matter, and a note says that their shares are unsure.
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 80))
     c = b + 0.1 * rng.normal(size=80)
@@ -578,7 +581,7 @@ def test_compare_prints_a_league_table(here, run):
     assert "names no method: type some of harfe, " in one_sentence(err)
     code, out, _ = run("compare", "--methods", "help")
     assert code == 0
-    assert "sparse random features by ℓ1 (in the paper: SRFE)" in out
+    assert "sparse random features, ℓ1 (in the paper: SRFE)" in out
     code, _, err = run("compare")
     assert code == 1
     assert "type harfe compare data.csv --target COLUMN" in one_sentence(err)
@@ -613,7 +616,7 @@ def test_export_writes_onnx(here, run, fitted):
     assert "--force" in one_sentence(err)
 
 
-def test_what_should_not_happen_is_told_without_a_traceback(here, run, fitted, monkeypatch):
+def test_internal_errors_are_reported_without_a_traceback(here, run, fitted, monkeypatch):
     def broken(*_, **__):
         raise ZeroDivisionError("odd")
 
@@ -669,7 +672,7 @@ def test_in_a_real_shell(here, fitted):
     assert done.stdout.count("\n") == 61
     assert shell("fit", "houses.csv", "-t", "none").returncode == 1
     assert shell("fit").returncode == 2
-    # Whoever has seen enough may leave.
+    # A reader may close the pipe early.
     write_csv("long.csv", table(60_000))
     with subprocess.Popen(
         [sys.executable, "-m", "harfe.cli.main", "predict", str(fitted), "long.csv"],
@@ -750,7 +753,7 @@ def test_datasets_are_downloaded_and_checked(here, run, server, monkeypatch):
     assert sorted(os.listdir("data")) == [*sorted([*CONTENT, "datasets.json"]), "splits.json"]
     monkeypatch.setenv("HARFE_DATA_URL", server.address + "/")
     monkeypatch.setenv("HARFE_DATA", "data")
-    assert "airfoil.csv is already there" in run(*words)[2]
+    assert "airfoil.csv already exists" in run(*words)[2]
 
 
 @pytest.mark.parametrize("ranges", [True, False])
@@ -759,7 +762,7 @@ def test_a_download_that_broke_off_is_resumed(here, run, server, ranges):
     server.options["breaks"] = 7000
     code, _, err = run(*words)
     assert code == 1
-    assert "broke off after 7000 of 20004 bytes: type the same command again" in one_sentence(err)
+    assert "stopped after 7000 of 20004 bytes: type the same command again" in one_sentence(err)
     assert not Path("data/airfoil.csv").exists()
     server.options.update(breaks=None, ranges=ranges)
     code, _, err = run(*words)
@@ -785,8 +788,8 @@ def test_servers_that_do_not_help(here, run, server):
     words = ["datasets", "download", "airfoil", "--to", "data", "--from"]
     code, _, err = run(*words, server.address + "/nowhere")
     assert code == 1
-    assert "the server says 404" in one_sentence(err)
-    # No one listens there: as without a network.
+    assert "the server answered 404" in one_sentence(err)
+    # Nothing listens there, as without a network.
     code, _, err = run(*words, "http://127.0.0.1:9")
     assert code == 1
     assert "cannot be reached" in one_sentence(err)
@@ -796,13 +799,13 @@ def test_servers_that_do_not_help(here, run, server):
     assert code == 1
     assert "does not have 'ccpp'; it has airfoil, housing" in one_sentence(err)
     for manifest, told in [
-        ("<html>", "is no manifest"),
-        ('{"datasets": {"airfoil": {"file": "../x", "sha256": "", "bytes": 1}}}', "not to be"),
+        ("<html>", "is not a manifest"),
+        ('{"datasets": {"airfoil": {"file": "../x", "sha256": "", "bytes": 1}}}', "unsafe file"),
     ]:
         (server.folder / "datasets.json").write_text(manifest)
         assert told in one_sentence(run(*words, server.address)[2])
     (server.folder / "datasets.json").write_text("[]")
-    with pytest.raises(DownloadError, match="is no manifest"):
+    with pytest.raises(DownloadError, match="is not a manifest"):
         download_real(["airfoil"], server.address, "data")
     with pytest.raises(ValueError, match="nothing"):
         download_real(["nothing"], server.address, "data")
@@ -829,7 +832,7 @@ def test_datasets_without_data(here, run, monkeypatch):
     for action in ("describe", "prepare", "download"):
         code, _, err = run("datasets", action, "airfoyl")
         assert code == 1
-        assert "HARFE_DATA_URL" in err or "'airfoyl' is no dataset" in one_sentence(err)
+        assert "HARFE_DATA_URL" in err or "'airfoyl' is not a dataset" in one_sentence(err)
 
 
 @pytest.mark.skipif(not os.environ.get("HARFE_DATA"), reason="HARFE_DATA is not set")

@@ -1,4 +1,4 @@
-"""The league table: errors of folds done by hand, every method once."""
+"""The league table: errors of folds computed by hand, every method once."""
 
 import numpy as np
 import pytest
@@ -36,8 +36,7 @@ def test_errors_are_those_of_the_folds(friedman):
     assert list(result["size"]) == [10, 1]
 
 
-#: What takes seconds on few rows: that they are made as they should is tested below, that they fit
-#: in the tests of the rivals.
+#: Methods that take seconds on few rows: their settings are tested below, their fits elsewhere.
 SLOW = ("harfe", "ebm", "mars")
 
 

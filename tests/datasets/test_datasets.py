@@ -1,4 +1,4 @@
-"""Functions at points with known values, planted index sets, and the preparation of real tables."""
+"""Functions at points with known values, planted index sets, preparation of real datasets."""
 
 import gzip
 import hashlib
@@ -107,7 +107,7 @@ def test_make_function_follows_the_paper(name, d, box, noise):
     low, high = box
     assert data.X.min() >= low
     assert data.X.max() <= high
-    # Mean, spread and both ends of the uniform law, in every column
+    # Mean, spread and both ends of the uniform distribution, in every column
     np.testing.assert_allclose(data.X.mean(axis=0), (low + high) / 2, atol=0.05)
     np.testing.assert_allclose(data.X.std(axis=0), (high - low) / math.sqrt(12), rtol=0.05)
     np.testing.assert_allclose(data.X.min(axis=0), low, atol=0.02)

@@ -260,7 +260,7 @@ def test_few_rows_and_extrapolation(data):
     X, y = data.X[:40], data.y[:40]
     model = HARFERegressor(**SMALL).fit(X, y)
     found = of(model, X, y, X_holdout=data.X[40:] * 2, y_holdout=data.y[40:])
-    assert {"few rows", "extrapolation", "fits its own rows better"} <= kinds(found)
+    assert {"few rows", "extrapolation", "overfitting"} <= kinds(found)
 
 
 def test_noise_is_no_better_than_the_mean(data):
@@ -328,7 +328,7 @@ def test_clipped_inputs_and_unfinished_rounds_are_told(data):
     assert {"clipped inputs", "not converged"} <= kinds(of(model, X, data.y[:100]))
 
 
-def test_rows_that_are_not_those_of_the_fit_are_told(summary, model, data):
+def test_rows_that_are_not_those_of_the_fit_are_reported(summary, model, data):
     assert "other rows" not in kinds(summary)
     X, y = data.X[200:], data.y[200:]
     found = of(model, X, y)
@@ -339,7 +339,7 @@ def test_rows_that_are_not_those_of_the_fit_are_told(summary, model, data):
     # The simple models must not have seen the rows either.
     linear = LinearRegression().fit(X, y)
     assert lines["linear model"] > np.sqrt(np.mean((y - linear.predict(X)) ** 2))
-    assert "200 rows of 10 inputs" in render(found)
+    assert "200 rows with 10 inputs" in render(found)
 
 
 def test_several_targets_have_a_page_each(data):

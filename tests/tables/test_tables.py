@@ -1,4 +1,4 @@
-"""Tables: files in the forms that people have them, columns as numbers, models on tables."""
+"""Tables: files as found in practice, columns as numbers, models on tables."""
 
 import copy
 import gzip
@@ -153,7 +153,7 @@ def test_the_same_table_in_many_forms(write, content):
 def test_parquet_gives_the_same_table(write, tmp_path):
     pq.write_table(pa.table(EXPECTED), tmp_path / "data.parquet")
     assert plain(read_table(tmp_path / "data.parquet")) == EXPECTED
-    # Its content tells, not its name.
+    # The content decides, not the name.
     assert plain(read_table((tmp_path / "data.parquet").rename(tmp_path / "x.csv"))) == EXPECTED
 
 
@@ -272,7 +272,7 @@ def workbook():
         *("zip", "gz", "parquet", "quote"),
     ],
 )
-def test_what_is_no_table_is_refused_with_a_reason(write, content, told):
+def test_what_is_not_a_table_is_rejected_with_a_reason(write, content, told):
     with pytest.raises(TableError, match=told):
         read_table(write(content))
 
@@ -319,7 +319,7 @@ def test_frames_of_all_kinds_are_the_same(kind):
 
 def test_arrays_take_the_names_that_are_wanted():
     assert plain(as_frame(np.array([[1, 2], [3, 4]]), ["a", "b"])) == {"a": [1, 3], "b": [2, 4]}
-    with pytest.raises(TableError, match="has 2 columns, but 1 are wanted: a"):
+    with pytest.raises(TableError, match="has 2 columns, but 1 are expected: a"):
         as_frame(np.ones((3, 2)), ["a"])
     with pytest.raises(TableError, match=r"shape \(3,\)"):
         as_frame(np.ones(3))
@@ -363,7 +363,7 @@ def test_numbers_stay_and_categories_get_an_input_for_each_level():
 def test_targets_by_number_and_columns_that_are_dropped():
     encoder = TableEncoder.learn(TRAIN, "-1", drop=["color", "3"])
     assert (encoder.target, encoder.columns_out) == ("y", ("size",))
-    assert encoder.left_out == {"color": "left out as asked", "used": "left out as asked"}
+    assert encoder.left_out == {"color": "dropped on request", "used": "dropped on request"}
     assert TableEncoder.learn(TRAIN, "1", drop="y").target == "size"
 
 
@@ -397,10 +397,10 @@ def test_missing_values_are_refused_with_how_many_and_where():
         TableEncoder.learn(full, "y")
     assert str(error.value) == (
         "2 of 6 rows of the table have missing values, first row 2 of the table, by column: a (1), "
-        "b (1); pass missing='drop' to go on without these rows, or missing='median' to put in the "
+        "b (1); pass missing='drop' to leave these rows out, or missing='median' to fill in the "
         "median of the column"
     )
-    assert "pass --missing drop to go on" in error.value.typed()
+    assert "pass --missing drop to leave" in error.value.typed()
     with pytest.raises(TableError, match="target 'y' is missing in 1 of 6 rows"):
         TableEncoder.learn(GAPS, "y")
 
@@ -446,10 +446,10 @@ def test_a_column_without_values_costs_no_rows_and_a_kept_row_decides_what_is_co
     assert encoder.columns_out == ("b",)
 
 
-def test_a_column_that_counts_the_rows_is_noted():
+def test_a_column_that_numbers_the_rows_is_noted():
     encoder = TableEncoder.learn({"id": np.arange(1, 13), "y": np.arange(12) ** 2}, "y")
-    (counts,) = (note for note in encoder.notes if "'id' counts the rows" in note)
-    assert counts.endswith("leave it out: --drop id, in Python drop=['id']")
+    (counts,) = (note for note in encoder.notes if "'id' numbers the rows" in note)
+    assert counts.endswith("leave it out: --drop id, or in Python drop=['id']")
 
 
 @pytest.mark.parametrize(
@@ -463,14 +463,14 @@ def test_a_column_that_counts_the_rows_is_noted():
             "holds dates",
             "--drop day",
         ),
-        ({"p": ["12%", "13 %", "$14", "5 km"]}, "with a sign or a unit, e.g. '12%'", "--drop p"),
-        ({"a": ["1", "2", "oops", "3"]}, "but 'oops' in row 3 of the table is none", "--na oops"),
+        ({"p": ["12%", "13 %", "$14", "5 km"]}, "with a symbol or a unit, e.g. '12%'", "--drop p"),
+        ({"a": ["1", "2", "oops", "3"]}, "'oops' in row 3 of the table is not one", "--na oops"),
         ({"a": [1, 2, np.inf, 3]}, "is infinite in row 3", "--na inf --na=-inf"),
         ({"a": [1, 1, 1, 1]}, r"no column to predict from \(a: it is 1 in every row\)", None),
     ],
     ids=["codes", "names", "two", "dates", "units", "odd", "infinite", "constant"],
 )
-def test_columns_that_cannot_be_used_are_told_with_what_to_type(columns, told, typed):
+def test_errors_about_columns_say_what_to_type(columns, told, typed):
     with pytest.raises(TableError, match=told) as error:
         TableEncoder.learn({**columns, "y": [1, 2, 3, 4]}, "y")
     assert typed is None or typed in error.value.typed()
@@ -499,7 +499,7 @@ def test_names_that_stand_twice(write):
     with pytest.raises(TableError, match="rename all but one"):
         TableEncoder.learn(frame, "a")
     assert TableEncoder.learn(frame, "y", drop=["a"]).columns_out == ("b",)
-    # What is not needed may stand there as often as it likes.
+    # Columns that are not needed may occur more than once.
     encoder = TableEncoder.learn({"b": [1, 2], "y": [1, 2]}, "y")
     assert encoder.encode(frame).tolist() == [[2], [7]]
 
@@ -508,7 +508,7 @@ def test_new_tables_that_do_not_fit():
     encoder = TableEncoder.learn(TRAIN, "y")
     with pytest.raises(TableError, match="has no column 'color'; the nearest is 'colour'"):
         encoder.encode({"size": [1], "colour": ["red"], "used": ["no"]})
-    with pytest.raises(TableError, match="'big' in row 1 of the table is none") as error:
+    with pytest.raises(TableError, match="'big' in row 1 of the table is not one") as error:
         encoder.encode({"size": ["big"], "color": ["red"], "used": ["no"]})
     assert "--na big" in error.value.typed()
     with pytest.raises(TableError, match="column 'size' is infinite in row 2"):
@@ -541,9 +541,9 @@ def test_encoders_are_plain_data():
         {"left_out": [1]},
     ],
 )
-def test_what_is_no_encoder_is_refused(change):
+def test_what_is_not_an_encoder_is_rejected(change):
     content = TableEncoder.learn(GAPS, "y", missing="median").to_dict()
-    with pytest.raises(TableError, match="describes no encoder"):
+    with pytest.raises(TableError, match="does not describe a table encoder"):
         TableEncoder.from_dict({**content, **change})
 
 
@@ -618,14 +618,14 @@ def test_weights_of_rows_are_a_column(houses):
     first = {name: column[:40] for name, column in houses.items()}
     other = TableModel.fit(first, "price", HARFERegressor(100, 10, random_state=0))
     np.testing.assert_allclose(one.predict(houses), other.predict(houses), rtol=1e-9)
-    with pytest.raises(TableError, match="'w' says how often a row counts, but is negative"):
+    with pytest.raises(TableError, match="'w' holds the weights, but is negative"):
         TableModel.fit({**houses, "w": -np.ones(60)}, "price", estimator, weight="w")
 
 
 def test_too_few_rows_are_refused():
     encoder = TableEncoder.learn(TRAIN, "y")
     one = {name: column[:1] for name, column in TRAIN.items()}
-    with pytest.raises(TableError, match="1 rows with all that is needed"):
+    with pytest.raises(TableError, match="has 1 complete row:"):
         training_rows(encoder, one)
     with pytest.raises(TableError, match="no row of the table has a value in every column"):
         TableEncoder.learn(

@@ -1,1 +1,1 @@
-"""The `harfe` command line: what is typed is parsed, errors become one sentence each."""
+"""The `harfe` command line: parsing, commands, and errors as one sentence each."""

@@ -1,4 +1,4 @@
-"""What a model is and how good it is, as text. Imported only when a command prints it."""
+"""Summaries of a model as text. Imported only when a command prints one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harfe.tables.judging import HELD_OUT, LINEAR, NULL, THIS, no_better_than, s
 
 
 def fit_account(model: TableModel, path: str) -> str:
-    """The fit in a dozen lines."""
+    """Summarise a fit in a dozen lines."""
     explanation = explanation_of(model)
     return "\n".join(
         [
@@ -32,7 +32,7 @@ def fit_account(model: TableModel, path: str) -> str:
 
 
 def explain_account(model: TableModel, explanation: Explanation, most: int) -> str:
-    """The model for someone who has not seen it."""
+    """Describe a model to someone who has not seen it."""
     ranking, pairs = explanation.ranking, explanation.interactions
     lines = [
         *_head_lines(model),
@@ -57,15 +57,15 @@ def explain_account(model: TableModel, explanation: Explanation, most: int) -> s
 
 
 def explanation_of(model: TableModel) -> Explanation:
-    """The explanation that the commands print: the one of the report page."""
+    """Return the explanation that the commands print, which is also that of the report page."""
     with warnings.catch_warnings():
-        # The notes repeat what the warning says.
+        # The notes repeat the warning.
         warnings.simplefilter("ignore", UserWarning)
         return model.explain()
 
 
 def _head_lines(model: TableModel) -> list[str]:
-    """What predicts what from what."""
+    """State the target, the inputs, the rows and the size."""
     meta, expansion = model.meta, model.expansion_
     source = meta.get("source")
     came = f", fitted to {plural(meta['rows'], 'row')} of {source}" if source else ""
@@ -83,7 +83,7 @@ def _head_lines(model: TableModel) -> list[str]:
 
 
 def _error_lines(model: TableModel) -> list[str]:
-    """The error on unseen rows as the fit measured it, and how."""
+    """State the error on unseen rows and how the fit measured it."""
     error = stored(model.meta)
     if error is None:
         return ["Error    not measured: fit the model with harfe fit, or with residual_cv=5"]

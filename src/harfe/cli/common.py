@@ -1,4 +1,4 @@
-"""What several commands share: options about tables, models, output files, notes."""
+"""Shared by the commands: options for tables and columns, models, output files, messages."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ if TYPE_CHECKING:
     from harfe.tables import Frame, TableModel
 
 
-IMPORTANCE = "Which inputs matter (share of the variance of the prediction, interactions counted)"
+IMPORTANCE = "Which inputs matter (share of the variance of the prediction, with interactions)"
 
 
 class CommandError(Exception):
-    """Something about the input is wrong: one sentence that says what to type."""
+    """The input is wrong; the message is one sentence that says what to type."""
 
 
 class UsageError(CommandError):
-    """Something about what was typed is wrong."""
+    """The command line is wrong."""
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose complaints are one sentence; the whole usage is what --help is for."""
+    """A parser that reports an error in one sentence and leaves the usage to --help."""
 
     def error(self, message: str) -> NoReturn:
-        """Complain and stop."""
+        """Print the message and exit with code 2."""
         say(f"{one_sentence(message)}; see {self.prog} --help")
         sys.exit(2)
 
     def options_known(self) -> list[str]:
-        """All long options."""
+        """Return all long options."""
         return re.findall(r"--[a-z][a-z0-9-]*", self.format_help())
 
 
 def command(commands: Any, name: str, about: str, description: str, examples: str) -> Parser:
-    """Make the parser of a command; its help ends with examples."""
+    """Add the parser of a command; its help ends with examples."""
     parser: Parser = commands.add_parser(
         name,
         help=about,
@@ -55,75 +55,77 @@ def command(commands: Any, name: str, about: str, description: str, examples: st
 
 
 def add_file_options(parser: argparse.ArgumentParser) -> None:
-    """Offer what says how a file is written; all of it is found out otherwise."""
-    group = parser.add_argument_group("how the file is written (found out unless given)")
-    group.add_argument("--delimiter", metavar="SIGN", help="between fields, e.g. ';' or tab")
-    group.add_argument("--decimal", choices=[".", ","], help="decimal sign")
+    """Add the options that describe the file format; each is detected if not given."""
+    group = parser.add_argument_group("file format (detected unless given)")
+    group.add_argument("--delimiter", metavar="CHAR", help="between fields, e.g. ';' or tab")
+    group.add_argument("--decimal", choices=[".", ","], help="decimal separator")
     names = group.add_mutually_exclusive_group()
     names.add_argument(
-        "--header", action="store_true", default=None, help="the first line holds names"
+        "--header", action="store_true", default=None, help="the first line holds column names"
     )
     names.add_argument(
         "--no-header",
         dest="header",
         action="store_false",
         default=None,
-        help="it does not: columns are called column_1, column_2, ...",
+        help="the first line is data; columns are called column_1, column_2, ...",
     )
-    group.add_argument("--encoding", metavar="NAME", help="UTF-8 unless given, e.g. latin-1")
+    group.add_argument("--encoding", metavar="NAME", help="e.g. latin-1 (default UTF-8)")
 
 
 def add_column_options(parser: argparse.ArgumentParser) -> None:
-    """Offer what says which columns are inputs, and how they are taken."""
+    """Add the options that select columns and say how they are read."""
     group = parser.add_argument_group("columns")
     group.add_argument(
         "--target",
         "-t",
         metavar="COLUMN",
-        help="what to predict: name or number of a column (1 is the first, -1 the last)",
+        help="column to predict: its name or number (1 is the first, -1 the last)",
     )
     group.add_argument(
         "--drop",
         metavar="COLUMN",
         action="append",
         default=[],
-        help="no input, e.g. an id; several with commas, or the option again",
+        help="column to leave out, e.g. an id; separate several with commas, or repeat the option",
     )
     group.add_argument(
         "--categories",
         metavar="COLUMN",
         action="append",
         default=[],
-        help="numbers that are codes, e.g. of regions (texts are categories anyway)",
+        help="numeric column whose values are codes, e.g. of regions (text columns are always "
+        "categories)",
     )
     group.add_argument(
         "--missing",
         choices=["error", "drop", "median"],
         default="error",
-        help="rows with missing values: stop (default), leave them out, or put in the median "
-        "of the column (of categories the most frequent)",
+        help="rows with missing values: stop (default), leave the rows out, or fill in the "
+        "median of the column (for categories, the most frequent)",
     )
     group.add_argument(
         "--na",
         metavar="TEXT",
         action="append",
         default=[],
-        help="also means a missing value, e.g. -999; empty, NA, NaN, null, ? and - do anyway",
+        help="another text for a missing value, e.g. -999, in addition to empty, NA, NaN, null, "
+        "? and -",
     )
 
 
 def add_force(parser: argparse.ArgumentParser) -> None:
-    """Offer to replace files."""
-    parser.add_argument("--force", action="store_true", help="replace files that are there")
+    """Add the option that allows files to be replaced."""
+    parser.add_argument("--force", action="store_true", help="replace existing files")
 
 
 def file_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """Options about a file as `read_table` takes them."""
+    """Return the file options as arguments of `read_table`."""
     delimiter = {"tab": "\t", "\\t": "\t", "space": " "}.get(options.delimiter, options.delimiter)
     if delimiter is not None and len(delimiter) != 1:
         raise CommandError(
-            f"--delimiter {shlex.quote(delimiter)} must be a single sign: type e.g. --delimiter "
-            "';' or --delimiter tab"
+            f"--delimiter {shlex.quote(delimiter)} must be a single character: type e.g. "
+            "--delimiter ';' or --delimiter tab"
         )
     return {
         "delimiter": delimiter,
@@ -134,7 +136,7 @@ def file_settings(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def listed(given: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Columns of options that may hold several with commas; a name may hold commas itself."""
+    """Split values at commas into column names, except values that are names themselves."""
     found: list[str] = []
     for text in given:
         found += [text] if text in names else [part.strip() for part in text.split(",")]
@@ -142,10 +144,10 @@ def listed(given: Sequence[str], names: Sequence[str]) -> list[str]:
 
 
 def column_settings(options: argparse.Namespace, frame: Frame) -> dict[str, Any]:
-    """Options about columns as `TableEncoder.learn` takes them."""
+    """Return the column options as arguments of `TableEncoder.learn`."""
     if options.target is None:
         names = ", ".join(frame.names[:20]) + (", ..." if len(frame.names) > 20 else "")
-        raise UsageError(f"which column is to be predicted? Type --target and one of: {names}")
+        raise UsageError(f"which column should be predicted? Type --target and one of: {names}")
     return {
         "target": options.target,
         "drop": listed(options.drop, frame.names),
@@ -156,14 +158,14 @@ def column_settings(options: argparse.Namespace, frame: Frame) -> dict[str, Any]
 
 
 def load_model(path: str) -> TableModel:
-    """A model that predicts from tables, whatever it was fitted on."""
+    """Load a model as one that predicts from tables, even if it was fitted to an array."""
     from harfe.files import load
     from harfe.tables import InputColumn, TableEncoder, TableModel
 
     if not Path(path).is_file():
-        what = "is a folder" if Path(path).is_dir() else "is not there"
+        what = "is a folder" if Path(path).is_dir() else "does not exist"
         raise CommandError(
-            f"the model {path!r} {what}: pass a file that harfe fit has written, e.g. model.harfe"
+            f"the model {path!r} {what}: pass a file written by harfe fit, e.g. model.harfe"
         )
     model = load(path)
     if isinstance(model, TableModel):
@@ -173,29 +175,32 @@ def load_model(path: str) -> TableModel:
 
 
 def check_output(path: str, force: bool, option: str = "-o") -> None:
-    """Refuse a place that cannot be written to, before any work is done."""
+    """Refuse a path that cannot be written to, before any work is done."""
     target = Path(path)
     if target.is_dir():
-        raise CommandError(f"{path!r} is a folder: type {option} and a file name in it")
+        raise CommandError(f"{path!r} is a folder: type {option} and the name of a file in it")
     if not target.parent.is_dir():
         raise CommandError(
-            f"there is no folder {str(target.parent)!r}: make it, or type {option} and another name"
+            f"there is no folder {str(target.parent)!r}: create it, or type {option} and another "
+            "name"
         )
     if target.exists() and not force:
         raise CommandError(
-            f"{path!r} is already there: type --force to replace it, or {option} and another name"
+            f"{path!r} already exists: type --force to replace it, or {option} and another name"
         )
     if not os.access(target.parent, os.W_OK):
-        raise CommandError(f"the folder {str(target.parent)!r} cannot be written to")
+        raise CommandError(
+            f"the folder {str(target.parent)!r} is not writable: type {option} and another name"
+        )
 
 
 def say(text: str) -> None:
-    """Write a line for the person on standard error."""
+    """Print a message for the user to standard error."""
     sys.stderr.write(f"harfe: {text}\n")
 
 
 def bars(names: Sequence[str], shares: Sequence[float], most: int = 12) -> list[str]:
-    """Shares as lines with bars, as many as matter."""
+    """Return lines with bars for the shares of at least 0.05 %, in the given order."""
     block = "█" if "utf" in (sys.stdout.encoding or "").lower() else "#"
     shown = [k for k in range(len(names)) if shares[k] >= 0.0005][:most]
     if not shown:
@@ -212,5 +217,5 @@ def bars(names: Sequence[str], shares: Sequence[float], most: int = 12) -> list[
 
 
 def one_sentence(text: str) -> str:
-    """A message of the library for one line."""
+    """Return a message on one line."""
     return re.sub(r"\s+", " ", text).strip()

@@ -1,6 +1,6 @@
-"""The `harfe` command: exit code 0 if all is well, 1 if the input is at fault, 2 if the typing is.
+"""The `harfe` command: exit code 0 on success, 1 for bad input, 2 for bad usage.
 
-Commands live in `harfe.cli.commands`; here their mistakes become one sentence each.
+Commands live in `harfe.cli.commands`; here each of their errors becomes one sentence.
 """
 
 from __future__ import annotations
@@ -21,22 +21,21 @@ _ABOUT = """\
 Regression models that are accurate, small and readable: a few sines, each of a
 few columns of your table.
 
-A first round:
-  harfe demo --csv example.csv               write a table to play with
-  harfe fit example.csv --target y           fit a model to it: model.harfe
-  harfe explain model.harfe                  what the model says
-  harfe predict model.harfe example.csv      what it predicts
+Getting started:
+  harfe demo --csv example.csv               write an example table
+  harfe fit example.csv --target y           fit a model and save it as model.harfe
+  harfe explain model.harfe                  show which inputs matter
+  harfe predict model.harfe example.csv      print predictions
 """
 
 _MORE = """\
-harfe COMMAND --help tells more, with examples. Every message says what to type;
-the exit code is 0 if all is well, 1 if something is wrong with the input, 2 if
-it is with the options.
+harfe COMMAND --help describes a command, with examples. The exit code is 0 on
+success, 1 if the input is wrong and 2 if the options are wrong.
 """
 
 
 def make_parser() -> tuple[Parser, Mapping[str, Parser]]:
-    """Describe all commands; nothing heavy is imported."""
+    """Describe all commands without importing anything heavy."""
     parser = Parser(
         "harfe",
         description=_ABOUT,
@@ -52,7 +51,7 @@ def make_parser() -> tuple[Parser, Mapping[str, Parser]]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Do what was typed, and return the exit code."""
+    """Run the command line and return the exit code."""
     parser, commands = make_parser()
     try:
         options, unknown = parser.parse_known_args(argv)
@@ -70,12 +69,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _refuse(word: str, parser: Parser) -> None:
-    """Complain about a word that no option is, with the nearest one."""
+    """Report an unknown word, with the nearest option."""
     if not word.startswith("-"):
         output = " (-o names the file to write)" if "--output" in parser.options_known() else ""
-        parser.error(f"{word!r} is one word too many{output}")
+        parser.error(f"unexpected argument {word!r}{output}")
     near = get_close_matches(word.split("=")[0], parser.options_known(), 1)
-    parser.error(f"there is no option {word}" + (f", did you mean {near[0]}?" if near else ""))
+    parser.error(f"unknown option {word}" + (f" (did you mean {near[0]}?)" if near else ""))
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -87,30 +86,30 @@ def _run(options: argparse.Namespace) -> int:
         say("stopped; nothing was written")
         return 130
     except BrokenPipeError:
-        # Whoever read our output has seen enough: head, less.
+        # The reader of our output, such as head or less, has closed the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except UsageError as error:
         say(str(error))
         return 2
     except (CommandError, ValueError, OSError, ImportError, MemoryError) as error:
-        say(_told(error))
+        say(_message(error))
         return 1
     except Exception as error:
         say(
             f"this should not happen ({type(error).__name__}: {one_sentence(str(error))}): set "
-            "HARFE_TRACEBACK=1, run it again and report what it shows"
+            "HARFE_TRACEBACK=1, run the command again and report the output"
         )
         return 1
 
 
-def _told(error: BaseException) -> str:
-    """One sentence about an error."""
+def _message(error: BaseException) -> str:
+    """Return one sentence about an error."""
     typed: Any = getattr(error, "typed", None)
     if typed is not None:
         return one_sentence(typed())
     if isinstance(error, MemoryError):
-        return "the memory does not suffice: use fewer rows or columns"
+        return "not enough memory: use fewer rows or columns"
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror}"
     return one_sentence(str(error)) or type(error).__name__

@@ -1,4 +1,4 @@
-"""Methods side by side on the user's own data: a registry of methods and a league table."""
+"""Compare methods on the user's own data: a registry of methods and a league table."""
 
 from harfe.compare.league import compare_methods
 from harfe.compare.methods import METHODS, Method, named

@@ -1,4 +1,4 @@
-"""A league table on one's own data: harfe and other methods, on the same folds."""
+"""A league table of harfe and other methods, on the same folds of the user's data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def compare_methods(
     seed: int = 0,
     after_fold: Callable[[str, int, float], None] | None = None,
 ) -> Table:
-    """Predict each fold by every method, fitted to the other folds.
+    """Compare methods by their errors on held-out folds, each fitted to the other folds.
 
     Parameters
     ----------
@@ -37,18 +37,18 @@ def compare_methods(
         Names in `harfe.compare.METHODS`, or "default", "paper" (the methods in the paper's tables)
         or "all".
     cv : int, default=5
-        Folds; equal rows stay together.
+        Number of folds; equal rows stay together.
     seed : int, default=0
-        Of folds and methods.
+        Seed of the folds and methods.
     after_fold : callable, optional
-        Called with method, number of the fold and its root-mean-square error.
+        Called with the method, the number of the fold and its root mean square error.
 
     Returns
     -------
     Table
-        The best first: `method`, `rmse` (mean over the folds of the root-mean-square error),
-        `spread` (its standard deviation over the folds), `r2` of all held-out rows, `size`
-        (features, coefficients, leaves or support vectors; None where nothing can be counted),
+        The best first: `method`, `rmse` (mean over the folds of the root mean square error),
+        `spread` (its standard deviation over the folds), `r2` over all held-out rows, `size`
+        (number of features, coefficients, leaves or support vectors; None if not defined),
         `fit_seconds` (mean over the folds), `predict_microseconds` (per row), and `failure` (why a
         method has no result).
 
@@ -67,8 +67,8 @@ def compare_methods(
     folds = make_folds("cv", cv, X, y, seed)
     results = []
     for name in names:
-        tell = None if after_fold is None else _named(after_fold, name)
-        results.append({"method": name, **_one(METHODS[name], X, y, folds, seed, tell)})
+        call = None if after_fold is None else _named(after_fold, name)
+        results.append({"method": name, **_one(METHODS[name], X, y, folds, seed, call)})
     results.sort(key=lambda result: (np.isnan(result["rmse"]), result["rmse"]))
     return Table({column: [result[column] for result in results] for column in results[0]})
 
@@ -87,7 +87,7 @@ def _one(
     seed: int,
     after_fold: Callable[[int, float], None] | None,
 ) -> dict[str, Any]:
-    """Errors, size and times of a method."""
+    """Measure errors, size and times of a method."""
     errors, sizes, fit_times, predict_times = [], [], [], []
     prediction = np.full(len(y), np.nan)
     failure = None
@@ -95,7 +95,7 @@ def _one(
         try:
             model = method.make(seed, len(train))
             with warnings.catch_warnings(), _few_threads(len(train)):
-                # Whether rivals converge is up to them; their error shows the result.
+                # Whether a rival converges is its own affair; the error shows the result.
                 warnings.simplefilter("ignore")
                 begun = time.perf_counter()
                 model.fit(X[train], y[train])
@@ -128,5 +128,5 @@ def _one(
 
 
 def _few_threads(rows: int) -> AbstractContextManager[Any]:
-    """One thread for few rows: several wait for each other longer than they work."""
+    """Limit to one thread for few rows, where several wait for each other more than they work."""
     return threadpool_limits(limits=1 if rows < _MANY_ROWS else None)

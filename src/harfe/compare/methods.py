@@ -1,8 +1,8 @@
-"""The methods that can be compared with harfe: one place names them all.
+"""Registry of the methods that can be compared with harfe.
 
-Each is made for a number of training rows and tunes itself on those alone, so that the error on
-held-out rows is honest for all. Estimators are imported when they are made: naming a method costs
-nothing, and those of other packages are there only if these are installed.
+Each is made for a number of training rows and tunes itself on those rows alone, so that the error
+on held-out rows is honest for all. Estimators are imported when they are made, so that listing the
+methods is cheap and other packages need not be installed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from harfe._core.arguments import check_choice
 
-# A Gaussian process costs the cube of its rows: more are thinned out.
+# Maximum number of rows of a Gaussian process, which costs the cube of its rows.
 PROCESS_ROWS = 500
 
 _INNER_FOLDS = 5
@@ -30,20 +30,20 @@ _ALPHAS = np.geomspace(1e-10, 1.0, 6)
 
 @dataclass(frozen=True)
 class Method:
-    """A way to fit.
+    """A method to compare.
 
     Attributes
     ----------
     about : str
-        In half a line.
+        Description of half a line.
     make : callable
         Seed and number of training rows -> estimator.
     size : callable
-        Fitted estimator -> number of features, coefficients or leaves; None if there is none.
+        Fitted estimator -> number of features, coefficients or leaves; None if not defined.
     paper : str
-        What the paper's tables call it; empty if it is in none.
+        Name in the paper's tables; empty if it is not in them.
     needs : str
-        Package outside harfe's dependencies that it needs, as one imports it.
+        Import name of the package that it needs beyond harfe's dependencies.
     """
 
     about: str
@@ -54,7 +54,7 @@ class Method:
 
     @property
     def is_installed(self) -> bool:
-        """Whether the package that it needs is there."""
+        """Whether the package that it needs is installed."""
         return not self.needs or find_spec(self.needs) is not None
 
 
@@ -73,7 +73,7 @@ def _harfe_fixed(seed: int, rows: int) -> Any:
 def _algorithm1(seed: int, rows: int) -> Any:
     from harfe.estimators.regressor import HARFERegressor
 
-    # The paper's Section 4: s is 5 or 10 % of N, λ is to be tuned; q and N are the user's.
+    # The paper's Section 4: s is 5 or 10 % of N, λ is tuned; q and N are up to the user.
     as_printed = HARFERegressor(
         n_nonzero_coefs=0.1,
         weights="uniform",
@@ -197,7 +197,7 @@ def _additive_splines(seed: int, rows: int) -> Any:
 def _adaptive_splines(seed: int, rows: int) -> Any:
     from pymars import Earth
 
-    # At every row as a knot, the default, 500 rows of 20 inputs take longer than ten minutes.
+    # With every row as a knot, the default, 500 rows of 20 inputs take more than ten minutes.
     return Earth(max_degree=2, max_terms=_MARS_TERMS, minspan=max(rows // 20, 1))
 
 
@@ -256,7 +256,7 @@ def _coefficients(pipeline: Any) -> int:
 
 
 def _last(model: Any) -> Any:
-    """The tuned estimator within a pipeline within a regressor of a standardised target."""
+    """Return the tuned estimator within a pipeline within a regressor of a standardised target."""
     return model.regressor_[-1].best_estimator_
 
 
@@ -274,10 +274,10 @@ def _net_weights(model: Any) -> int:
     return sum(part.size for part in (*_last(model).coefs_, *_last(model).intercepts_))
 
 
-#: Every method, by the name that `harfe.compare` and `harfe compare --methods` know it by.
+#: All methods by name, as in `compare_methods` and `harfe compare --methods`.
 METHODS = {
     "harfe": Method("HARFERegressorCV: law learned, settings chosen", _harfe, _kept, paper="HARFE"),
-    "harfe-fixed": Method("HARFERegressor: one fit, no choice", _harfe_fixed, _kept),
+    "harfe-fixed": Method("HARFERegressor: one fit, default settings", _harfe_fixed, _kept),
     "algorithm1": Method(
         "the paper's HARFE, λ and s chosen", _algorithm1, lambda m: _kept(_last(m)), paper="HARFE"
     ),
@@ -287,10 +287,10 @@ METHODS = {
         _tuned_kept,
         paper="HARFE, λ = 0",
     ),
-    "mean": Method("the mean of the target, whatever the inputs", _mean, lambda m: 1),
+    "mean": Method("the mean of the target", _mean, lambda m: 1),
     "lm": Method("linear model, least squares", _least_squares, _coefficients, paper="lm"),
     "linear": Method("linear model, ridge penalty chosen", _linear, _coefficients),
-    "lasso": Method("linear model of few inputs", _lasso, _coefficients, paper="Lasso"),
+    "lasso": Method("sparse linear model", _lasso, _coefficients, paper="Lasso"),
     "elastic-net": Method(
         "linear model, between lasso and ridge", _elastic_net, _coefficients, paper="Elastic Net"
     ),
@@ -298,57 +298,60 @@ METHODS = {
     "svm": Method(
         "support vector regression", _support_vectors, lambda m: len(_last(m).support_), paper="svm"
     ),
-    "mnet": Method("neural net of one hidden layer", _neural_net, _net_weights, paper="mnet"),
+    "mnet": Method("neural network, one hidden layer", _neural_net, _net_weights, paper="mnet"),
     "forest": Method("random forest", _forest, _leaves, paper="rForst"),
-    "boosting": Method("gradient boosted trees", _boosting, _boosted),
+    "boosting": Method("gradient-boosted trees", _boosting, _boosted),
     "kernel-ridge": Method(
         "kernel ridge regression, Gaussian kernel",
         _kernel_ridge,
         lambda m: len(_last(m).dual_coef_),
     ),
     "process": Method(
-        f"Gaussian process, a scale per input, at most {PROCESS_ROWS} rows", _process, _rival_size
+        f"Gaussian process, one scale per input, at most {PROCESS_ROWS} rows", _process, _rival_size
     ),
     "srfe": Method(
-        "sparse random features by ℓ1", _rival("SRFERegressor"), _rival_size, paper="SRFE"
+        "sparse random features, ℓ1", _rival("SRFERegressor"), _rival_size, paper="SRFE"
     ),
     "shrimp": Method("random features, pruned", _rival("SHRIMPRegressor"), _rival_size),
-    "rfrr": Method("random features, ridge, none left out", _rival("RFRRRegressor"), _rival_size),
+    "rfrr": Method("random features, ridge, all kept", _rival("RFRRRegressor"), _rival_size),
     "yen": Method("random features drawn in rounds, ℓ1", _rival("YenRegressor"), _rival_size),
     "salsa": Method(
-        "additive kernel ridge of an order", _rival("SALSARegressor"), _rival_size, paper="SALSA"
+        "additive kernel ridge, order chosen", _rival("SALSARegressor"), _rival_size, paper="SALSA"
     ),
-    "kam": Method("additive kernel ridge of order 1", _rival("KAMRegressor"), _rival_size),
+    "kam": Method("additive kernel ridge, order 1", _rival("KAMRegressor"), _rival_size),
     "spam": Method("sparse additive splines", _rival("SpAMRegressor"), _rival_size, paper="SpAM"),
     "cosso": Method(
-        "smoothing splines of few components",
+        "smoothing splines, few components",
         _rival("COSSORegressor"),
         _rival_size,
         paper="COSSO",
     ),
     "ssam": Method(
-        "kernel expansions of few index sets", _rival("SSAMRegressor"), _rival_size, paper="SSAM"
+        "kernel expansions on few index sets", _rival("SSAMRegressor"), _rival_size, paper="SSAM"
     ),
     "anova": Method(
-        "cosines of an active set of terms", _rival("ANOVARegressor"), _rival_size, paper="ANOVA"
+        "cosine expansion on an active set of terms",
+        _rival("ANOVARegressor"),
+        _rival_size,
+        paper="ANOVA",
     ),
     "ebm": Method("explainable boosting machine", _explainable_boosting, needs="interpret"),
-    "pygam": Method("additive splines of pyGAM", _additive_splines, _rival_size, needs="pygam"),
+    "pygam": Method("additive splines by pyGAM", _additive_splines, _rival_size, needs="pygam"),
     "mars": Method(
         "adaptive regression splines", _adaptive_splines, lambda m: len(m.basis_), needs="pymars"
     ),
 }
 
-#: What is compared unless asked otherwise: what is quick and what everybody has.
+#: Methods compared by default: fast, and without further packages.
 DEFAULT_METHODS = (
     "harfe", "mean", "linear", "lasso", "neighbours", "svm", "forest", "boosting", "process",
 )  # fmt: skip
 
 
 def named(methods: str | Sequence[str]) -> list[str]:
-    """Names of methods; "default", "paper" (those in the paper's tables) and "all" are groups.
+    """Return names of methods, with the groups "default", "paper" and "all" replaced by theirs.
 
-    "all" are those that can be made here: packages that are not installed are left out.
+    "paper" means the methods in the paper's tables, "all" those whose packages are installed.
     """
     groups = {
         "default": list(DEFAULT_METHODS),

@@ -1,9 +1,9 @@
-"""The paper's data: its functions, order-q additive functions, and its eleven real tables.
+"""The paper's data: its functions, order-q additive functions, and its eleven real datasets.
 
     y_k = f(x_k) + e_k,   k = 1, ..., n
 
 `make_function` draws (x, y) for a function of the paper's synthetic tables, `make_additive` for a
-random f of Definition 2.1, and `load_real` reads a real table as the paper prepared it. All three
+random f of Definition 2.1, and `load_real` reads a real dataset as the paper prepared it. All three
 return a `sklearn.utils.Bunch`.
 """
 

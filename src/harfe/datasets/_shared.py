@@ -1,4 +1,4 @@
-"""What both kinds of data need: checks of arguments, streams of random numbers."""
+"""Shared by synthetic and real data: checks of arguments, streams of random numbers."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Fetching the paper's real tables from a server that has them, checked and resumed.
+"""Download the paper's real datasets from a server that has them.
 
-The data do not come with harfe and have no home of their own on the net: the server is the user's
-choice. It serves a folder as `load_real` wants it: datasets.json (the manifest, with a SHA-256 of
-every file), splits.json and the files. A transfer that breaks off leaves NAME.part, and the next
-one goes on from there. Only a file whose SHA-256 is the manifest's gets its name.
+The data do not come with harfe and have no default address: the user names a server. It serves a
+folder in the form that `load_real` reads: datasets.json (the manifest, with the SHA-256 of every
+file), splits.json and the files. An interrupted download leaves NAME.part, and the next one resumes
+there. A file gets its final name only if its SHA-256 is that of the manifest.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class DownloadError(OSError):
-    """A file could not be fetched: one sentence that says what to do."""
+    """A file could not be downloaded; the message says what to do."""
 
 
 def download_real(
@@ -43,7 +43,7 @@ def download_real(
     data_home: str | os.PathLike[str],
     tell: Callable[[str], None] = lambda text: None,
 ) -> Path:
-    """Fetch tables, and the lists that `load_real` needs.
+    """Download datasets, and the lists that `load_real` needs.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def download_real(
     source : str
         Address of the folder, http:// or https://.
     data_home : path
-        Folder to put them in; made if it is not there. Files that are there and whole stay.
+        Folder to write to; created if missing. Complete files are not downloaded again.
     tell : callable, optional
         Called with a line about each file.
 
@@ -64,15 +64,15 @@ def download_real(
     Raises
     ------
     DownloadError
-        Without a network, without the file, or if what came is not what the manifest describes.
+        If the server or a file cannot be reached, or a file does not match the manifest.
     """
     for name in names:
         if name not in list_real():
             raise unknown_name(name, list_real())
     if urllib.parse.urlsplit(source).scheme not in ("http", "https"):
         raise DownloadError(
-            f"{source!r} is no address that files can be fetched from: type one that begins with "
-            "https:// or http://"
+            f"{source!r} is not an address to download from: type one that begins with https:// "
+            "or http://"
         )
     base = source if source.endswith("/") else f"{source}/"
     home = Path(data_home).expanduser()
@@ -87,13 +87,12 @@ def download_real(
                 f"{base} does not have {name!r}; it has {', '.join(entries) or 'nothing'}"
             )
         file, sha256, size = entries[name]
-        told = _fetch_file(base + file, home / file, sha256, size)
-        tell(f"{name}: {told}")
+        tell(f"{name}: {_fetch_file(base + file, home / file, sha256, size)}")
     return home
 
 
 def _entries(content: bytes, base: str) -> dict[str, tuple[str, str, int]]:
-    """File, SHA-256 and size of every table of the manifest."""
+    """Return file, SHA-256 and size of every dataset in the manifest."""
     try:
         manifest = json.loads(content)
         tables: Mapping[str, Any] = {**manifest["datasets"], **manifest.get("variants", {})}
@@ -103,12 +102,14 @@ def _entries(content: bytes, base: str) -> dict[str, tuple[str, str, int]]:
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DownloadError(
-            f"{base}datasets.json is no manifest of harfe's data: check the address"
+            f"{base}datasets.json is not a manifest of harfe's data: check the address"
         ) from error
     for file, _, _ in entries.values():
         # A name such as ../x would be written outside the folder.
         if not _PLAIN_NAME.fullmatch(file):
-            raise DownloadError(f"{base}datasets.json names the file {file!r}: not to be trusted")
+            raise DownloadError(
+                f"{base}datasets.json names the unsafe file {file!r}: type another address"
+            )
     return entries
 
 
@@ -121,9 +122,9 @@ def _fetch_small(address: str) -> bytes:
 
 
 def _fetch_file(address: str, path: Path, sha256: str, size: int) -> str:
-    """Fetch one file, from where an earlier try ended."""
+    """Download one file, resuming an earlier attempt, and return a line about it."""
     if path.is_file() and _sha256(path) == sha256:
-        return f"{path.name} is already there"
+        return f"{path.name} already exists"
     part = path.with_name(path.name + ".part")
     start = part.stat().st_size if part.is_file() else 0
     if start > size:
@@ -133,24 +134,24 @@ def _fetch_file(address: str, path: Path, sha256: str, size: int) -> str:
         start = _append(address, part, start, size)
     if part.stat().st_size < size:
         raise DownloadError(
-            f"{address} broke off after {part.stat().st_size} of {size} bytes: type the same "
-            "command again, it goes on from there"
+            f"{address} stopped after {part.stat().st_size} of {size} bytes: type the same "
+            "command again to resume"
         )
     if _sha256(part) != sha256:
         part.unlink()
         raise DownloadError(
-            f"{address} is not the file that the manifest describes (its SHA-256 differs); "
-            "nothing was kept: try again, or ask whoever runs the server"
+            f"{address} is not the file that the manifest describes (its SHA-256 differs) and was "
+            "deleted: try again, or ask the operator of the server"
         )
     os.replace(part, path)
     return f"{path.name}, {size} bytes" + (f", resumed at {start}" if start else "")
 
 
 def _append(address: str, part: Path, start: int, size: int) -> int:
-    """Add what is missing to the part; returns where the transfer began."""
+    """Append what is missing to the part; return where the download began."""
     with _opened(address, start) as answer:
         if start and answer.status != 206:
-            # The server does not resume: from the beginning.
+            # The server does not support ranges: start from the beginning.
             start = 0
         with open(part, "ab" if start else "wb") as file:
             left = size - start
@@ -168,14 +169,14 @@ def _opened(address: str, start: int = 0) -> Any:
         return urllib.request.urlopen(request, timeout=_TIMEOUT)
     except urllib.error.HTTPError as error:
         raise DownloadError(
-            f"{address} cannot be fetched, the server says {error.code} {error.reason}: check the "
-            "address"
+            f"{address} cannot be downloaded (the server answered {error.code} {error.reason}): "
+            "check the address"
         ) from error
     except (urllib.error.URLError, TimeoutError, ConnectionError, ValueError) as error:
         reason = getattr(error, "reason", error)
         raise DownloadError(
             f"{address} cannot be reached ({reason}): check the network and the address, or copy "
-            "the files by other means and set HARFE_DATA to their folder"
+            "the files some other way and set HARFE_DATA to their folder"
         ) from error
 
 

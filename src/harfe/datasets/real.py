@@ -1,4 +1,4 @@
-"""The paper's eleven real tables, prepared exactly as the paper did."""
+"""The paper's eleven real datasets, prepared exactly as in the paper."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sklearn.utils import Bunch
 
 
-#: Every real table by name, with where it comes from; the last two are no part of the experiment.
+#: Origin of every real dataset by name; the last two are not part of the experiment.
 ORIGINS = {
     "propulsion": "UCI, Condition Based Maintenance of Naval Propulsion Plants",
     "galaxy": "lrgReg.mat of the SALSA authors",
@@ -46,7 +46,7 @@ _INPUT_TRANSFORMS: dict[str, tuple[str, Callable[[FloatArray], FloatArray]]] = {
 
 
 def list_real() -> tuple[str, ...]:
-    """Names that `load_real` knows: the paper's eleven tables, then two variants."""
+    """Return the names that `load_real` accepts: the paper's eleven datasets, then two variants."""
     return tuple(ORIGINS)
 
 
@@ -56,23 +56,24 @@ def load_real(
     noise_seed: int = 0,
     data_home: str | os.PathLike[str] | None = None,
 ) -> Bunch:
-    """(x - mean) / sd with the numbers of the training rows: a real table as the paper prepared it.
+    """Load a real dataset, prepared and split into training and test rows as in the paper.
 
     In this order: logarithms (target of propulsion, input `area` of forestfire as log(area + 1));
-    choice of rows; standardisation of inputs and target by mean and standard deviation (ddof = 1)
-    of the training rows, where an input that is constant on them becomes 0 in both parts; noise
-    inputs (36 for airfoil, 55 for ccpp), independent N(0, 1) and not standardised again. Galaxy is
-    not standardised; its target is divided by the standard deviation of all 4000 values.
+    choice of rows; standardisation of inputs and target by the mean and standard deviation
+    (ddof = 1) of the training rows, where an input that is constant on them becomes 0 in both
+    parts; noise inputs (36 for airfoil, 55 for ccpp), independent N(0, 1) and not standardised
+    again. Galaxy is not standardised; its target is divided by the standard deviation of all 4000
+    values.
 
     Parameters
     ----------
     name : str
         One of `list_real()`.
     split : "paper" or int, default="paper"
-        "paper" takes the rows of splits.json. A seed takes, of
-        ``p = numpy.random.default_rng(seed).permutation(n)``, the first rows ``p[:m]`` for training
-        and the next for the test, as many as the paper has (galaxy, too, is shuffled then). The
-        paper has no rows for "ccpp_rest": a seed splits it into halves.
+        "paper" takes the rows in splits.json. A seed shuffles the rows by
+        ``p = numpy.random.default_rng(seed).permutation(n)`` and takes the first ``p[:m]`` for
+        training and the next for testing, as many as in the paper (this shuffles galaxy, too). The
+        paper has no rows for "ccpp_rest"; a seed splits it into halves.
     noise_seed : int, default=0
         Seed of the noise inputs; they do not depend on `split`.
     data_home : path, optional
@@ -84,15 +85,15 @@ def load_real(
     Bunch
         `X_train`, `y_train`, `X_test`, `y_test`, `train_rows`, `test_rows` (row numbers in the
         file), `feature_names` (noise inputs are noise_1, noise_2, ...), `target_name`, `DESCR`,
-        `paper` (the paper's N, s, m_lambda, q, ...) and `paper_mse` (by method); the last two are
+        `paper` (the paper's N, s, m_lambda, q, ...) and `paper_mse` (by method). The last two are
         empty for the variants "telemonitor_sex1" and "ccpp_rest".
 
     Raises
     ------
     FileNotFoundError
-        If the data are not there; the message says how to get them.
+        If the data are missing; the message says how to get them.
     ValueError
-        If an argument is wrong, or a file is damaged: its SHA-256 is not the manifest's.
+        If an argument is invalid, or a file is damaged: its SHA-256 is not that of the manifest.
     """
     if name not in ORIGINS:
         raise unknown_name(name, ORIGINS)
@@ -148,9 +149,9 @@ def _data_home(data_home: str | os.PathLike[str] | None, name: str) -> Path:
 def _missing(what: str, name: str) -> FileNotFoundError:
     return FileNotFoundError(
         f"{what} The real data do not come with harfe: set the environment variable HARFE_DATA (or "
-        "pass data_home=...) to a folder that holds datasets.json (the manifest), splits.json (the "
+        "pass data_home=...) to a folder with datasets.json (the manifest), splits.json (the "
         f"paper's rows) and the CSV files that the manifest describes. Origin of {name!r}: "
-        f"{ORIGINS[name]}; the form that the paper used is in experiments/datasets of "
+        f"{ORIGINS[name]}; the form used in the paper is in experiments/datasets of "
         "https://github.com/kirthevasank/salsa."
     )
 
@@ -174,7 +175,7 @@ def _read_table(path: Path, sha256: str, name: str) -> FloatArray:
     found = hashlib.sha256(raw).hexdigest()
     if found != sha256:
         raise ValueError(
-            f"The file {str(path)!r} is damaged: its SHA-256 is {found}, the manifest says "
+            f"The file {str(path)!r} is damaged: its SHA-256 is {found}, but the manifest has "
             f"{sha256}. Copy the file again."
         )
     text = gzip.decompress(raw) if path.suffix == ".gz" else raw
@@ -199,7 +200,7 @@ def _split_rows(
 
 
 def _standardise(train: FloatArray, test: FloatArray) -> tuple[FloatArray, FloatArray]:
-    # The range tells a constant; rounding of its mean gives it a deviation of 2e-16, not 0.
+    # Test the range: rounding of the mean can give a constant a deviation of 2e-16, not 0.
     constant = np.ptp(train, axis=0) == 0
     mean, scale = train.mean(axis=0), np.where(constant, np.inf, train.std(axis=0, ddof=1))
     return (train - mean) / scale, (test - mean) / scale

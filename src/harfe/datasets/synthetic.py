@@ -27,30 +27,33 @@ if TYPE_CHECKING:
 
 
 def inverse_norm(X: ArrayLike) -> FloatArray:
-    """1 / sqrt(1 + ‖x‖₂²) for every row x of X (Table 1, first function)."""
+    """Return 1 / sqrt(1 + ‖x‖₂²) for every row x of X (Table 1, first function)."""
     return 1 / norm(X)
 
 
 def norm(X: ArrayLike) -> FloatArray:
-    """sqrt(1 + ‖x‖₂²) for every row x of X (Table 1, second function)."""
+    """Return sqrt(1 + ‖x‖₂²) for every row x of X (Table 1, second function)."""
     return np.sqrt(1 + np.sum(_table(X, 1, "norm") ** 2, axis=1))
 
 
 def ratio(X: ArrayLike) -> FloatArray:
-    """x₁x₂ / (1 + x₃⁶) for every row x of X; further inputs play no part (Table 1, third)."""
+    """Return x₁x₂ / (1 + x₃⁶) for every row x of X (Table 1, third function).
+
+    Inputs from the fourth on have no effect.
+    """
     x1, x2, x3 = _table(X, 3, "ratio").T[:3]
     return x1 * x2 / (1 + x3**6)
 
 
 def laplace_sum(X: ArrayLike) -> FloatArray:
-    """Σᵢ exp(-|xᵢ|) for every row x of X (Table 1, fourth function)."""
+    """Return Σᵢ exp(-|xᵢ|) for every row x of X (Table 1, fourth function)."""
     return np.sum(np.exp(-np.abs(_table(X, 1, "laplace_sum"))), axis=1)
 
 
 def friedman1(X: ArrayLike) -> FloatArray:
-    """10 sin(π x₁x₂) + 20 (x₃ - 1/2)² + 10 x₄ + 5 x₅ for every row x of X in [0, 1]^d.
+    """Return 10 sin(π x₁x₂) + 20 (x₃ - 1/2)² + 10 x₄ + 5 x₅ for every row x of X in [0, 1]^d.
 
-    The paper's f₁ for d = 10 and its g for d = 20: inputs from the sixth on play no part.
+    The paper's f₁ for d = 10 and its g for d = 20; inputs from the sixth on have no effect.
     """
     x1, x2, x3, x4, x5 = _table(X, 5, "friedman1").T[:5]
     return 10 * np.sin(np.pi * x1 * x2) + 20 * (x3 - 0.5) ** 2 + 10 * x4 + 5 * x5
@@ -59,9 +62,9 @@ def friedman1(X: ArrayLike) -> FloatArray:
 def friedman2(X: ArrayLike, *, as_printed: bool = False) -> FloatArray:
     """sqrt( (100x₁)² + ( x₃ω - 1/(ω(10x₄ + 1)) )² ),  ω = 520πx₂ + 40π,  rows x of X in [0, 1]⁴.
 
-    This is the usual definition. The paper prints 520πx₂ + π for the ω in the denominator, but 40π
-    in f₃: ``as_printed=True`` takes it at its word. The values differ by less than 0.32, the noise
-    has a deviation of 125. Inputs from the fifth on play no part.
+    This is the usual definition. The paper prints 520πx₂ + π for the ω in the denominator, but
+    520πx₂ + 40π in f₃; ``as_printed=True`` uses the printed form. The values differ by less than
+    0.32, while the noise has a standard deviation of 125. Inputs from the fifth on have no effect.
     """
     x1, x2, x3, x4 = _table(X, 4, "friedman2").T[:4]
     offset = np.pi if as_printed else 40 * np.pi
@@ -71,27 +74,27 @@ def friedman2(X: ArrayLike, *, as_printed: bool = False) -> FloatArray:
 def friedman3(X: ArrayLike) -> FloatArray:
     """arctan( (x₃ω - 1/(ω(10x₄ + 1))) / (100x₁) ),  ω = 520πx₂ + 40π,  rows x of X in [0, 1]⁴.
 
-    At x₁ = 0 the value is the limit ±π/2 from the right. Inputs from the fifth on play no part.
+    At x₁ = 0 the value is the limit ±π/2 from the right. Inputs from the fifth on have no effect.
     """
     x1, x2, x3, x4 = _table(X, 4, "friedman3").T[:4]
-    # arctan2 knows the limit at x₁ = 0; carrying the sign keeps it the arctan for x₁ < 0 as well.
+    # arctan2 returns the limit at x₁ = 0; the sign makes it equal to arctan for x₁ < 0.
     sign = np.where(x1 < 0, -1.0, 1.0)
     return np.arctan2(sign * _reactance(x2, x3, x4, 40 * np.pi), np.abs(100 * x1))
 
 
 def _reactance(x2: FloatArray, x3: FloatArray, x4: FloatArray, offset: float) -> FloatArray:
-    """x₃ω - 1/((520πx₂ + offset)(10x₄ + 1)), the part f₂ and f₃ share."""
+    """Return x₃ω - 1/((520πx₂ + offset)(10x₄ + 1)), the part that f₂ and f₃ share."""
     return x3 * (520 * np.pi * x2 + 40 * np.pi) - 1 / ((520 * np.pi * x2 + offset) * (10 * x4 + 1))
 
 
 @dataclass(frozen=True)
 class FunctionSpec:
-    """What the paper fixes about one function."""
+    """Definition of a function of the paper."""
 
     evaluate: Callable[[ArrayLike], FloatArray]  # rows of X to noise-free values
     formula: str
     n_features: int  # the dimension d
-    box: tuple[float, float]  # the inputs are independent and uniform between these two
+    box: tuple[float, float]  # inputs are independent and uniform between these bounds
     noise: float  # standard deviation of the Gaussian noise
 
 
@@ -100,7 +103,7 @@ _F1 = "10 sin(π x1 x2) + 20 (x3 - 1/2)² + 10 x4 + 5 x5"
 _F2 = "sqrt((100 x1)² + (x3 (520π x2 + 40π) - 1/((520π x2 + {}π)(10 x4 + 1)))²)"
 _F3 = "arctan((x3 (520π x2 + 40π) - 1/((520π x2 + 40π)(10 x4 + 1))) / (100 x1))"
 
-#: Every function of the paper's synthetic examples by name.
+#: All functions of the paper's synthetic examples by name.
 FUNCTIONS: dict[str, FunctionSpec] = {
     "inverse_norm": FunctionSpec(inverse_norm, "1 / sqrt(1 + |x|²)", 5, _SYMMETRIC, 0.0),
     "norm": FunctionSpec(norm, "sqrt(1 + |x|²)", 5, _SYMMETRIC, 0.0),
@@ -130,16 +133,16 @@ def make_function(
     ----------
     name : str
         A key of `FUNCTIONS`: "inverse_norm", "norm", "ratio", "laplace_sum" (Table 1),
-        "friedman1", "friedman2", "friedman2_as_printed", "friedman3", "friedman_g" (the g of 20
-        inputs of which five matter).
+        "friedman1", "friedman2", "friedman2_as_printed", "friedman3", "friedman_g" (g with 20
+        inputs, five of which matter).
     n_samples : int, default=500
         Number of rows.
     noise : float, optional
         Standard deviation σ. None takes the paper's: 0 for Table 1; 1, 125 and 0.1 for the three
         Friedman functions; 1 for g, where the paper gives none.
     random_state : int, RandomState or None
-        Inputs and noise come from separate streams: with an equal seed, X does not depend on
-        `noise`, and fewer rows are the first of many.
+        Inputs and noise come from separate streams: for the same seed, X does not depend on
+        `noise`, and a smaller sample is the beginning of a larger one.
     n_features : int, optional
         Dimension d; None takes the paper's.
 
@@ -180,7 +183,7 @@ def make_function(
 class AdditiveFunction:
     """f(x) = (1/K) Σⱼ gⱼ(x|Sⱼ), an order-q additive function with K terms (Definition 2.1).
 
-    Each term is a short sum of plane waves in its own q variables,
+    Each term is a short sum of plane waves in its own q inputs,
     gⱼ(z) = Σₗ aⱼₗ φ(⟨ωⱼₗ, z⟩ + bⱼₗ), with φ = sin, or φ = exp(i·) if f is complex.
     """
 
@@ -192,7 +195,7 @@ class AdditiveFunction:
     complex_valued: bool
 
     def __call__(self, X: ArrayLike) -> NDArray[Any]:
-        """Noise-free values f(x) for every row x of X, shape (n, d)."""
+        """Return the noise-free values f(x) for every row x of X, shape (n, d)."""
         rows = _table(X, self.n_features, "this additive function")
         if rows.shape[1] > self.n_features:
             raise ValueError(f"X has {rows.shape[1]} columns: pass exactly {self.n_features}.")
@@ -217,31 +220,31 @@ def make_additive(
 ) -> Bunch:
     """Draw y = f(x) + e for a random f(x) = (1/K) Σⱼ gⱼ(x|Sⱼ) of order q, x uniform on [-1, 1]^d.
 
-    The K index sets are drawn uniformly among all C(d, q) without repetition. Every gⱼ depends on
-    all of its q variables and has a root mean square of about 1, so that of f is about 1/√K.
+    The K index sets are drawn uniformly without replacement from all C(d, q). Every gⱼ depends on
+    all of its q inputs and has a root mean square of about 1, so that of f is about 1/√K.
 
     Parameters
     ----------
     n_samples, n_features : int
-        Number of rows, and the dimension d.
+        Number of rows, and dimension d.
     order, n_terms : int
         The size q <= d of every index set, and the number of terms K <= C(d, q).
     noise : float, default=0.0
-        "gaussian": the standard deviation sqrt(E|e|²). "bounded": the E of |e| <= E.
+        "gaussian": the standard deviation sqrt(E|e|²). "bounded": the bound E in |e| <= E.
     noise_kind : {"gaussian", "bounded"}, default="gaussian"
         Bounded noise is uniform on [-E, E], or on the disc of radius E if complex. Complex Gaussian
         noise has independent real and imaginary parts of equal size.
     complex_valued : bool, default=False
         Whether f and the noise are complex.
     random_state : int, RandomState or None
-        Index sets, terms, inputs and noise come from separate streams: with an equal seed the
+        Index sets, terms, inputs and noise come from separate streams: for the same seed, the
         function does not depend on `n_samples`, `noise` or `noise_kind`.
 
     Returns
     -------
     Bunch
-        `X`, `y`, `y_clean`, `index_sets` (the truth: sorted tuples counted from 0, in lexical
-        order), `noise`, `function` (an `AdditiveFunction`, for y_clean at new X),
+        `X`, `y`, `y_clean`, `index_sets` (the truth: sorted tuples counted from 0, in
+        lexicographic order), `noise`, `function` (an `AdditiveFunction`, for y_clean at new X),
         `feature_names`, `DESCR`.
 
     Examples
@@ -291,8 +294,8 @@ def make_additive(
 def _draw_waves(
     n_terms: int, q: int, complex_valued: bool, stream: np.random.Generator
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Frequencies, phases and amplitudes of three waves per term, of mean square 1 together."""
-    # Frequencies and amplitudes stay away from 0: every variable of a set must really matter.
+    """Draw frequencies, phases and amplitudes of three waves per term, of total mean square 1."""
+    # Frequencies and amplitudes stay away from 0, so that every input of a set matters.
     size = (n_terms, 3, q)
     frequencies = stream.uniform(1, 3, size) * stream.choice([-1.0, 1.0], size)
     phases = stream.uniform(0, 2 * np.pi, size[:2])
@@ -305,12 +308,12 @@ def _draw_waves(
 def _draw_index_sets(
     d: int, q: int, count: int, stream: np.random.Generator
 ) -> tuple[tuple[int, ...], ...]:
-    """`count` distinct q-subsets of range(d), uniformly, in about 2·count steps at the most."""
+    """Draw `count` distinct q-subsets of range(d) uniformly, in at most about 2·count steps."""
     if 2 * count > math.comb(d, q):
         subsets = list(itertools.combinations(range(d), q))
         chosen = {subsets[i] for i in stream.choice(len(subsets), count, replace=False)}
     else:
-        # At least half of all sets are free at every draw, so that few draws repeat one.
+        # At least half of all sets are unused at every draw, so few draws repeat one.
         chosen = set()
         while len(chosen) < count:
             chosen.add(tuple(sorted(stream.choice(d, q, replace=False).tolist())))
@@ -320,7 +323,7 @@ def _draw_index_sets(
 def _unit_noise(
     stream: np.random.Generator, n_rows: int, kind: str, complex_valued: bool
 ) -> NDArray[Any]:
-    """Noise with E|e|² = 1 ("gaussian") or |e| <= 1 ("bounded")."""
+    """Draw noise with E|e|² = 1 ("gaussian") or |e| <= 1 ("bounded")."""
     if kind == "gaussian" and complex_valued:
         real, imaginary = stream.standard_normal((n_rows, 2)).T / np.sqrt(2)
         return real + 1j * imaginary

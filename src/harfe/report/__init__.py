@@ -1,7 +1,7 @@
-"""A report page about a fitted model: one HTML file that needs nothing else.
+"""A report page about a fitted model: one self-contained HTML file.
 
-`summarise` collects what there is to say as plain data, `render` draws it, `write_report` does both
-and writes the file. Style, script and frame of the page stand in ``templates``.
+`summarise` collects the content as plain data, `render` turns it into HTML, and `write_report` does
+both and writes the file. Markup, style and script of the page are in ``page/templates``.
 """
 
 from __future__ import annotations

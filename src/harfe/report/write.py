@@ -1,4 +1,4 @@
-"""The file of a report page."""
+"""Write a report page to a file."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ def write_report(
 ) -> None:
     """Write a page about a fitted model: errors, what matters, curves, a panel to try values.
 
-    The old file or the new one is there at any time, never half of one.
+    The file is replaced atomically: it is never half written.
 
     Parameters
     ----------
     model : HARFERegressor, HARFERegressorCV, or a table model that wraps one
-        Fitted, to real targets.
+        Fitted to real targets.
     X, y : arrays of shape (rows, inputs) and (rows,)
-        The rows of the fit, or new ones. For a table model X may be a table; with y=None the
-        target is a column of it, and if it is the table of the fit, the model knows which of its
-        rows it was fitted to, and the errors are those that the fit measured.
+        The rows of the fit, or new ones. For a table model, X may be a table, and with y=None the
+        target is one of its columns. If it is the table of the fit, the rows of the fit are
+        recognised, and the errors are those that the fit measured.
     path : path
-        Of the HTML file; an older file of that name is replaced.
+        HTML file to write; an existing file is replaced.
     sample_weight : array of shape (rows,), default=None
         Weights of these rows in the fit.
     X_holdout, y_holdout : arrays, default=None
-        Rows that the model has not seen, to judge it by.
+        Rows that the model has not seen, to measure its error on.
     target_name : str, default=None
-        None is the target of a table model, or "y".
+        None means the target of a table model, or "y".
     target : int, default=0
-        Which of several targets.
+        Index of the target, if there are several.
     stability : Stability, default=None
-        What ``model.stability(X, y)`` found, to warn of terms that are seldom kept.
+        Result of ``model.stability(X, y)``, to warn of terms that are rarely kept.
     meta : dict, default=None
         Further facts to show: source, command, ...
 

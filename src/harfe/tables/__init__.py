@@ -1,11 +1,11 @@
-"""Tables as people have them, and models that predict from them.
+"""Tables as found in practice, and models that predict from them.
 
     model = TableModel.fit(read_table("houses.csv"), target="price")
     model.predict(read_table("new.csv"))
 
-Files are read by `harfe.tables.readers.open`, columns become numbers by `harfe.tables.encoder`; a
-`TableModel` keeps how, so that new tables are taken as the training table was. Frames of pandas and
-polars, tables of pyarrow and dictionaries of columns do as well as files.
+`harfe.tables.readers.open` reads files and `harfe.tables.encoder` converts columns to numbers; a
+`TableModel` keeps the encoder, so that new tables are treated like the training table. Data frames
+of pandas and polars, tables of pyarrow and dictionaries of columns work as well as files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables at the door: what cannot be used is refused with a sentence that says what to type."""
+"""Checks of tables: what cannot be used is rejected with an error that says what to type."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from harfe._core.wording import plural
 from harfe.tables.columns import Column, Frame, Hint, TableError, numbers, place_of, without
 
 
 def places_of(
     wanted: Sequence[str], names: Sequence[str], source: str, argument: str
 ) -> frozenset[int]:
-    """Places of columns given by name or number; a name that stands twice means both."""
+    """Return the places of columns given by name or number; a name that occurs twice means both."""
     places: set[int] = set()
     for name in map(str, [wanted] if isinstance(wanted, str) else wanted):
         found = [j for j, known in enumerate(names) if known == name]
@@ -24,7 +25,7 @@ def places_of(
 def finite_numbers(
     frame: Frame, name: str, values: Column, na: Sequence[str]
 ) -> NDArray[np.float64]:
-    """A column as numbers, NaN where missing; what is no number is refused with its line."""
+    """Convert a column to numbers, NaN where missing; an error names the line of a bad value."""
     if isinstance(values, tuple):
         values, odd = numbers(values, frame.decimal, na)
         if odd:
@@ -32,7 +33,7 @@ def finite_numbers(
             more = f" (and {len(odd) - 1} more)" if len(odd) > 1 else ""
             raise TableError(
                 f"column {name!r} holds numbers, but {text!r} in {frame.where(odd[0])}{more} is "
-                "none: correct it, or pass {na} if it means that the value is missing",
+                "not one: correct it, or pass {na} if it marks a missing value",
                 na=Hint("na", [str(text)]),
             )
     else:
@@ -41,53 +42,55 @@ def finite_numbers(
     if endless.any():
         raise TableError(
             f"column {name!r} is infinite in {frame.where(int(np.argmax(endless)))}: correct it, "
-            "or pass {na} if that means that the value is missing",
+            "or pass {na} if this marks a missing value",
             na=Hint("na", ["inf", "-inf"]),
         )
     return values
 
 
 def missing_error(frame: Frame, gaps: Mapping[str, NDArray[np.bool_]]) -> TableError:
-    """Say how many rows and columns have missing values, and how to go on."""
+    """Return the error that counts missing values and says how to proceed."""
     hit = np.logical_or.reduce(list(gaps.values()))
     most = sorted(gaps, key=lambda name: -int(gaps[name].sum()))
     named = ", ".join(f"{name} ({gaps[name].sum()})" for name in most[:5])
     more = f" and {len(most) - 5} more columns" if len(most) > 5 else ""
     return TableError(
         f"{int(hit.sum())} of {len(frame)} rows of {frame.source} have missing values, first "
-        f"{frame.where(int(np.argmax(hit)))}, by column: {named}{more}; pass {{drop}} to go on "
-        "without these rows, or {median} to put in the median of the column",
+        f"{frame.where(int(np.argmax(hit)))}, by column: {named}{more}; pass {{drop}} to leave "
+        "these rows out, or {median} to fill in the median of the column",
         drop=Hint("missing", "drop"),
         median=Hint("missing", "median"),
     )
 
 
 def unseen_text(unseen: Mapping[tuple[str, str], int]) -> str:
-    """Say which levels are new."""
+    """Return the note that lists levels not seen in training."""
     most = sorted(unseen, key=lambda key: -unseen[key])
-    named = ", ".join(f"{column}={text} ({unseen[column, text]} rows)" for column, text in most[:5])
+    named = ", ".join(
+        f"{column}={text} ({plural(unseen[column, text], 'row')})" for column, text in most[:5]
+    )
     more = f" and {len(most) - 5} more" if len(most) > 5 else ""
     return (
-        f"the model has not seen {named}{more}: such rows are predicted as having none of the "
-        "levels that it knows"
+        f"the model has not seen {named}{more}: these rows are predicted as having none of the "
+        "known levels"
     )
 
 
 def check_names(names: Sequence[str], inputs: Sequence[int], source: str) -> None:
-    """Refuse inputs whose name stands twice: new tables could not be told which is meant."""
+    """Reject inputs with duplicate names, which would be ambiguous in new tables."""
     for j in inputs:
         places = [k for k, name in enumerate(names) if name == names[j]]
         if len(places) > 1:
             spots = " and ".join(str(k + 1) for k in places)
             raise TableError(
                 f"{source} has several columns named {names[j]!r} (columns {spots}): rename all "
-                "but one, or pass {drop} to go on without them",
+                "but one, or pass {drop} to leave them out",
                 drop=Hint("drop", [names[j]]),
             )
 
 
 def read_targets(frame: Frame, place: int, na: Sequence[str], missing: str) -> NDArray[np.float64]:
-    """The target as numbers; missing ones are refused, or NaN."""
+    """Convert the target to numbers; missing values are rejected or become NaN."""
     name, values = frame.names[place], frame.columns[place]
     if isinstance(values, tuple):
         read, odd = numbers(values, frame.decimal, na)
@@ -100,12 +103,14 @@ def read_targets(frame: Frame, place: int, na: Sequence[str], missing: str) -> N
     read = finite_numbers(single, name, values, na)
     absent = np.isnan(read)
     if absent.all():
-        raise TableError(f"the target {name!r} of {frame.source} has no values: choose another one")
+        raise TableError(
+            f"the target {name!r} of {frame.source} has no values: choose another column"
+        )
     if absent.any() and missing == "error":
         raise TableError(
             f"the target {name!r} is missing in {int(absent.sum())} of {len(frame)} rows of "
-            f"{frame.source}, first {frame.where(int(np.argmax(absent)))}; pass {{drop}} to go on "
-            "without these rows",
+            f"{frame.source}, first {frame.where(int(np.argmax(absent)))}; pass {{drop}} to leave "
+            "these rows out",
             drop=Hint("missing", "drop"),
         )
     return read

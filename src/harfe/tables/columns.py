@@ -1,7 +1,7 @@
-"""Columns of a table as people have them: numbers, texts that look like numbers, missing values.
+"""Columns as found in practice: numbers, texts that look like numbers, missing values.
 
 No file is read and nothing is encoded here. A column is an array of floats, NaN where a value is
-missing, or a tuple of texts as they came.
+missing, or a tuple of unchanged texts.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 Column = NDArray[np.float64] | tuple[str, ...]
 
-# Texts that mean that there is no value, in lower case; Excel says #N/A, in German #NV.
+# Texts for a missing value, in lower case; Excel writes #N/A, in German #NV.
 MISSING_TEXTS = frozenset(
     ["", "na", "n/a", "<na>", "nan", "null", "#n/a", "#nv", "?", "-", "--", "."]
 )
 _TRUTH = {"true": 1.0, "false": 0.0}
 
-# 1,234,567.8 and 1.234.567,8; thousands also in blanks and apostrophes, all of one kind.
+# 1,234,567.8 and 1.234.567,8; spaces and apostrophes may also group thousands, one kind per number.
 _GROUPED = {
     ".": re.compile(r"[+-]?\d{1,3}([,'’ \u00a0\u202f])\d{3}(?:\1\d{3})*(?:\.\d*)?"),
     ",": re.compile(r"[+-]?\d{1,3}([.'’ \u00a0\u202f])\d{3}(?:\1\d{3})*(?:,\d*)?"),
@@ -33,14 +33,14 @@ _SEPARATORS = str.maketrans("", "", "'’ \u00a0\u202f")
 
 
 class Hint:
-    """An argument and what to pass, as Python writes it or as one types it after `harfe`.
+    """An argument and its value, written as in Python or as on the command line.
 
     Parameters
     ----------
     argument : str
     values : str, number or sequence of str
     option : str, optional
-        Name of the option on the command line, if it is not that of the argument.
+        Name of the option on the command line, if it differs from the argument.
     """
 
     def __init__(
@@ -56,10 +56,10 @@ class Hint:
         return f"{self.argument}={list(self.values)!r}"
 
     def typed(self) -> str:
-        """As options of the command line."""
+        """Return the hint as command-line options."""
         single = isinstance(self.values, str | int | float)
         values: Any = [str(self.values)] if single else self.values
-        # What begins with a dash would be taken for an option.
+        # A value that begins with a dash would be taken for an option.
         return " ".join(
             f"--{self.option}{'=' if value.startswith('-') else ' '}{shlex.quote(value)}"
             for value in values
@@ -67,12 +67,12 @@ class Hint:
 
 
 class TableError(ValueError):
-    """A table cannot be used as it is: one sentence that says where, and what to type.
+    """A table cannot be used as it is; the message says where, and what to type.
 
     Parameters
     ----------
     message : str
-        With names in braces where hints stand.
+        With names of hints in braces.
     **hints : Hint
     """
 
@@ -81,23 +81,23 @@ class TableError(ValueError):
         super().__init__(self._filled({name: str(hint) for name, hint in hints.items()}))
 
     def typed(self) -> str:
-        """The sentence for a person at the command line."""
+        """Return the message with hints as command-line options."""
         return self._filled({name: hint.typed() for name, hint in self._hints.items()})
 
     def _filled(self, words: Mapping[str, str]) -> str:
-        # Names from a file may hold braces of their own: str.format would trip over them.
+        # Not str.format: names from a file may contain braces.
         return re.sub(r"\{(\w+)\}", lambda found: words.get(found[1], found[0]), self._message)
 
 
 def number(text: str, decimal: str = ".", missing: Collection[str] = ()) -> float | None:
-    """One text as a number; NaN if it means that there is none, None if it is no number.
+    """Convert a text to a number; NaN if the value is missing, None if it is not a number.
 
     Parameters
     ----------
     text : str
     decimal : {".", ","}, default="."
     missing : collection of str
-        Further texts that mean that a value is missing.
+        Further texts for a missing value.
     """
     text = text.strip()
     lower = text.lower()
@@ -122,7 +122,7 @@ def number(text: str, decimal: str = ".", missing: Collection[str] = ()) -> floa
 def numbers(
     texts: Sequence[str], decimal: str = ".", missing: Collection[str] = ()
 ) -> tuple[NDArray[np.float64], list[int]]:
-    """Texts as numbers, and the places of those that are none (NaN there)."""
+    """Convert texts to numbers; also return the places of those that are not (NaN there)."""
     everything = "\n".join(texts)
     plain = "_" not in everything
     if decimal == ",":
@@ -146,7 +146,7 @@ def numbers(
 
 
 def without(values: NDArray[np.float64], missing: Iterable[str]) -> NDArray[np.float64]:
-    """Numbers with NaN in place of those that mean a missing value, such as -999."""
+    """Replace the numbers that mark a missing value, such as -999, by NaN."""
     codes = [code for text in missing if (code := number(text)) is not None]
     if codes:
         values = np.where(np.isin(values, codes), np.nan, values)
@@ -154,7 +154,7 @@ def without(values: NDArray[np.float64], missing: Iterable[str]) -> NDArray[np.f
 
 
 def level(value: str | float) -> str:
-    """A category by its name: the same for 7, "7", "7.0" and "007"."""
+    """Return the name of a category: the same for 7, "7", "7.0" and "007"."""
     if isinstance(value, str):
         read = number(value)
         if read is None or not np.isfinite(read) or value.strip().lower() in _TRUTH:
@@ -164,7 +164,7 @@ def level(value: str | float) -> str:
 
 
 def is_missing(text: str, missing: Collection[str] = ()) -> bool:
-    """Whether a text means that there is no value."""
+    """Whether a text marks a missing value."""
     text = text.strip()
     return text.lower() in MISSING_TEXTS or text == "None" or text in missing
 
@@ -176,15 +176,15 @@ class Frame:
     Attributes
     ----------
     names : tuple of str
-        One a column; a file may have a name twice.
+        One per column; a name may occur twice in a file.
     columns : tuple
         Arrays of floats, or tuples of texts.
     source : str
-        What the table is called in messages.
+        Name of the table in messages.
     lines : array of int or None
-        Line of the file that each row ends on; None where there are no lines.
+        Line of the file on which each row ends; None if there are no lines.
     decimal : {".", ","}
-        How texts write numbers.
+        Decimal separator of numbers in texts.
     """
 
     names: tuple[str, ...]
@@ -207,7 +207,7 @@ class Frame:
 
 
 def place_of(wanted: str, names: Sequence[str], source: str, argument: str = "") -> int:
-    """Place of a column, given by its name or by its number from 1 (from the end if negative).
+    """Return the place of a column given by name or by number from 1 (negative: from the end).
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def place_of(wanted: str, names: Sequence[str], source: str, argument: str = "")
     source : str
         For messages.
     argument : str
-        What was passed; with it, numbers and other spellings of case are understood.
+        Argument that the column was passed to; with it, numbers are accepted.
     """
     places = [place for place, name in enumerate(names) if name == wanted]
     if len(places) == 1:
@@ -236,7 +236,7 @@ def place_of(wanted: str, names: Sequence[str], source: str, argument: str = "")
 def unknown_column(
     wanted: str, names: Sequence[str], source: str, argument: str = ""
 ) -> TableError:
-    """Error about a column that is not there; it lists the nearest names."""
+    """Return the error for a missing column; it lists the nearest names."""
     known = list(dict.fromkeys(names))
     folded = {name.lower(): name for name in known}
     near = [folded[name] for name in get_close_matches(wanted.lower(), folded, 3, 0.6)]
@@ -252,11 +252,11 @@ def unknown_column(
 
 
 def as_frame(table: Any, names: Sequence[str] | None = None) -> Frame:
-    """Take a table of Python as columns.
+    """Convert a table in memory to a Frame.
 
     Parameters
     ----------
-    table : Frame, mapping of columns, frame of pandas or polars, table of pyarrow, or array
+    table : Frame, mapping of columns, pandas or polars frame, pyarrow table, or array
     names : sequence of str, optional
         Names of the columns of an array.
     """
@@ -277,7 +277,7 @@ def as_frame(table: Any, names: Sequence[str] | None = None) -> Frame:
     )
     lengths = {name: len(c) for name, c in zip(frame.names, frame.columns, strict=True)}
     if len(set(lengths.values())) > 1:
-        raise TableError(f"columns have different lengths, {lengths}; pass columns alike")
+        raise TableError(f"columns have different lengths, {lengths}: pass columns of equal length")
     return frame
 
 
@@ -293,24 +293,26 @@ def _of_array(table: Any, names: Sequence[str] | None) -> dict[str, Any]:
     array = np.asarray(table)
     if array.ndim != 2:
         raise TableError(
-            f"a table of shape {array.shape} has no columns: pass a frame of pandas or polars, a "
-            "dict of columns or an array of rows and columns"
+            f"a table of shape {array.shape} has no columns: pass a pandas or polars frame, a dict "
+            "of columns or an array of rows and columns"
         )
     if names is None:
         names = [f"column_{j + 1}" for j in range(array.shape[1])]
     if len(names) != array.shape[1]:
         raise TableError(
-            f"the array has {array.shape[1]} columns, but {len(names)} are wanted: "
+            f"the array has {array.shape[1]} columns, but {len(names)} are expected: "
             f"{', '.join(names)}"
         )
     return dict(zip(names, array.T, strict=True))
 
 
 def column_of(values: Any) -> Column:
-    """Floats, or texts, of whatever holds values."""
+    """Convert a sequence of values to floats, or to texts if some are text."""
     array = np.asarray(values)
     if array.ndim != 1:
-        raise TableError(f"a column has shape {array.shape}: pass a list of values for each column")
+        raise TableError(
+            f"a column has shape {array.shape}: pass a flat list of values for each column"
+        )
     if array.dtype.kind in "biuf":
         return array.astype(np.float64)
     if array.dtype.kind != "O":
@@ -326,7 +328,7 @@ def column_of(values: Any) -> Column:
 
 
 def _is_none(value: Any) -> bool:
-    """None, NaN, NaT or pandas.NA, which refuses to be compared."""
+    """Whether a value is None, NaN, NaT or pandas.NA, which cannot be compared."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float | np.floating) and bool(np.isnan(value))

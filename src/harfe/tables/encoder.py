@@ -1,9 +1,9 @@
-"""From the columns of a table to the numbers that a model takes.
+"""Encode the columns of a table as the inputs of a model.
 
-A column of numbers is one input. A column of categories is one input for each of its levels, 1 in
-the rows that have it and 0 in the others, named ``color=red``; of two levels the second one alone
-says it all. What was learned from the training rows (levels, medians) is kept, so that new tables
-are encoded alike.
+A column of numbers is one input. A column of categories is one input per level, named
+``color=red``: 1 in the rows that have this level and 0 in the others. If there are two levels,
+only the second gets an input. Levels and medians are learned from the training rows and kept, so
+that new tables are encoded in the same way.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from harfe.tables.inference import learn_columns
 MISSING = ("error", "drop", "median")
 KINDS = ("number", "category")
 
-# Unseen texts that are remembered, so that a column of names cannot fill the memory.
+# Limit on cached texts, so that a column of names cannot fill the memory.
 _MOST_REMEMBERED = 10_000
 _MISSING_CODE, _UNSEEN_CODE = -1, -2
 
 
 @dataclass(frozen=True)
 class InputColumn:
-    """A column of the table that the model looks at.
+    """A column of the table that the model uses.
 
     Attributes
     ----------
     name : str
     kind : {"number", "category"}
     levels : tuple of str
-        Of a category, sorted.
+        Sorted levels of a category.
     fill : float or str
-        Median, or the most frequent level: what stands for a missing value on demand.
+        Replaces missing values on request: the median, or the most frequent level.
     """
 
     name: str
@@ -71,9 +71,9 @@ class InputColumn:
 
 @dataclass(frozen=True)
 class TableEncoder:
-    """Which columns of a table a model looks at, and how they become numbers; plain data.
+    """Plain data: which columns of a table a model uses, and how they become numbers.
 
-    Make one with :meth:`learn`.
+    Create one with :meth:`learn`.
 
     Attributes
     ----------
@@ -82,15 +82,15 @@ class TableEncoder:
     target : str or None
         Column that is predicted.
     missing : {"error", "drop", "median"}
-        What is done about missing values: they are refused; their rows are left out of a fit and
-        get NaN as prediction; or the median of the training rows, of a category its most frequent
-        level, stands for them.
+        How to treat missing values: raise an error; leave their rows out of a fit and predict NaN
+        for them; or fill in the median of the training rows (for a category, the most frequent
+        level).
     na : tuple of str
-        Texts that mean a missing value, beside an empty cell, NA, NaN, null, ``?`` and ``-``.
+        Texts for a missing value, in addition to an empty cell, NA, NaN, null, ``?`` and ``-``.
     left_out : mapping of str to str
-        Columns of the training table that are no inputs, and why.
+        Columns of the training table that are not inputs, and why.
     notes : tuple of str
-        What a reader should know of how the columns were taken.
+        Notes for the user about the treatment of columns and rows.
     """
 
     columns: tuple[InputColumn, ...]
@@ -110,20 +110,20 @@ class TableEncoder:
         missing: str = "error",
         na: Sequence[str] = (),
     ) -> TableEncoder:
-        """Look at the training table.
+        """Learn the encoding from the training table.
 
         Parameters
         ----------
-        table : mapping of columns, frame of pandas or polars, table of pyarrow, or read_table(...)
+        table : mapping of columns, pandas or polars frame, pyarrow table, or read_table(...)
         target : str, default=None
             Column to predict, by name or by its number from 1 (-1 is the last).
         drop : sequence of str
-            Columns that are no inputs.
+            Columns to leave out.
         categories : sequence of str
-            Columns of numbers that are codes, e.g. of regions; or texts of very many levels.
+            Columns of numbers that are codes, e.g. of regions, or of texts with very many levels.
         missing : {"error", "drop", "median"}, default="error"
         na : sequence of str
-            Further texts that mean a missing value, e.g. ``["unknown", "-999"]``.
+            Further texts for a missing value, e.g. ``["unknown", "-999"]``.
 
         Returns
         -------
@@ -132,7 +132,7 @@ class TableEncoder:
         Raises
         ------
         TableError
-            If the table cannot be used as it is; one sentence says what to type.
+            If the table cannot be used as it is; the message says what to pass.
         """
         check_choice("missing", missing, MISSING)
         frame, na = as_frame(table), tuple(str(text) for text in na)
@@ -148,7 +148,7 @@ class TableEncoder:
         if goal is not None:
             present = np.isfinite(read_targets(frame, goal, na, missing))
         learned = learn_columns(frame, inputs, forced, present, missing == "drop", na)
-        left_out = {names[j]: "left out as asked" for j in sorted(dropped)} | learned.left_out
+        left_out = {names[j]: "dropped on request" for j in sorted(dropped)} | learned.left_out
         encoder = cls(
             tuple(InputColumn(**column) for column in learned.columns),
             None if goal is None else names[goal],
@@ -161,7 +161,7 @@ class TableEncoder:
             why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
             raise TableError(
                 f"{frame.source} has no column to predict from"
-                + (f" ({why})" if why else ": it needs at least one beside the target")
+                + (f" ({why})" if why else ": it needs at least one besides the target")
             )
         if missing == "error":
             encoder.encode(frame)
@@ -178,20 +178,20 @@ class TableEncoder:
         return tuple(column.name for column in self.columns)
 
     def encode(self, table: Any, missing: str | None = None) -> NDArray[np.float64]:
-        """Rows of a table as numbers.
+        """Convert the rows of a table to numbers.
 
         Parameters
         ----------
-        table : mapping of columns, frame of pandas or polars, table of pyarrow, or array
-            With at least the columns of the training table that are inputs, in any order.
+        table : mapping of columns, pandas or polars frame, pyarrow table, or array
+            Must have the columns in `columns_in`, in any order.
         missing : {"error", "drop", "median"}, default=None
-            Other than for training.
+            None treats missing values as in training.
 
         Returns
         -------
         array of shape (rows, len(columns_out))
-            With "drop" it holds NaN where a value is missing. A level that training has not seen
-            has 0 in all inputs of its column, and a UserWarning says so.
+            With "drop" it has NaN where a value is missing. A level not seen in training has 0 in
+            all inputs of its column, and a UserWarning lists it.
         """
         X, unseen = self.encode_counting(table, missing)
         if unseen:
@@ -201,11 +201,11 @@ class TableEncoder:
     def encode_counting(
         self, table: Any, missing: str | None = None
     ) -> tuple[NDArray[np.float64], Counter[tuple[str, str]]]:
-        """As `encode`, and how often (column, level) occurred that training has not seen."""
+        """Encode as `encode` does; also count each (column, level) not seen in training."""
         missing = self.missing if missing is None else missing
         check_choice("missing", missing, MISSING)
         frame = as_frame(table, self.columns_in)
-        # Column after column: the compiled prediction wants the rows of a column side by side.
+        # Column by column in memory, as the compiled prediction needs it.
         X = np.empty((len(self.columns_out), len(frame)))
         gaps: dict[str, NDArray[np.bool_]] = {}
         unseen: Counter[tuple[str, str]] = Counter()
@@ -230,16 +230,16 @@ class TableEncoder:
         return X.T, unseen
 
     def targets(self, table: Any) -> NDArray[np.float64]:
-        """The target of every row, NaN where it is missing."""
+        """Return the target of every row, NaN where it is missing."""
         if self.target is None:
-            raise TableError("this encoder has no target: pass target='...' when it is learned")
+            raise TableError("this encoder has no target: pass target='...' to TableEncoder.learn")
         frame = as_frame(table)
         return read_targets(
             frame, place_of(self.target, frame.names, frame.source), self.na, "drop"
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as lists, numbers and strings, for JSON."""
+        """Return everything as lists, numbers and strings, for JSON."""
         return {
             "columns": [
                 {"name": c.name, "kind": c.kind, "levels": list(c.levels), "fill": c.fill}
@@ -260,7 +260,7 @@ class TableEncoder:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> TableEncoder:
-        """The encoder that `to_dict` wrote; TableError if it cannot have written this."""
+        """Restore an encoder from the result of `to_dict`; TableError if the content is invalid."""
         try:
             columns = tuple(
                 InputColumn(c["name"], c["kind"], tuple(c["levels"]), c["fill"])
@@ -275,9 +275,9 @@ class TableEncoder:
                 tuple(content["notes"]),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise TableError(f"this describes no encoder of a table ({error!r})") from error
+            raise TableError(f"this does not describe a table encoder ({error!r})") from error
         if not encoder._is_sound():
-            raise TableError("this describes no encoder of a table: a field has the wrong type")
+            raise TableError("this does not describe a table encoder: a field has the wrong type")
         return encoder
 
     def _is_sound(self) -> bool:
@@ -303,7 +303,7 @@ class TableEncoder:
 
 
 class _Codes(dict[Any, int]):
-    """Number of the level that a text means, worked out when a text comes up first."""
+    """Map texts to level numbers, computed when a text first occurs."""
 
     def __init__(self, levels: Sequence[str], na: Sequence[str]) -> None:
         super().__init__()
@@ -321,7 +321,7 @@ class _Codes(dict[Any, int]):
 def _codes(
     column: InputColumn, values: Column, na: Sequence[str], unseen: Counter[tuple[str, str]]
 ) -> NDArray[np.int64]:
-    """Level of every row by its number; unseen ones are counted."""
+    """Return the level number of every row, and count unseen levels."""
     known = _Codes(column.levels, na)
     plain = values if isinstance(values, tuple) else without(values, na).tolist()
     codes = np.fromiter(map(known.__getitem__, plain), dtype=np.int64, count=len(plain))

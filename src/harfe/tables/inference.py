@@ -1,7 +1,7 @@
-"""What the training rows say of each column: numbers or categories, levels, medians.
+"""Infer from the training rows what each column holds: numbers or categories, levels, medians.
 
-Columns that would do harm are refused with a sentence that says what to do: names, dates, numbers
-with a unit. Columns that say nothing are left out with a note.
+Columns that would harm the model (names, dates, numbers with a unit) are rejected with an error
+that says what to do. Columns without information are left out with a note.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from harfe.tables.columns import (
     without,
 )
 
-# A text column with more levels than this, or than half of the rows, is taken for names.
+# A text column with more levels than this, or than half of the rows, is taken to hold names.
 MOST_LEVELS = 50
 
-# Whole numbers that rise by one over at least so many rows look like a count of the rows.
+# Whole numbers that rise by one over at least this many rows look like row numbers.
 _COUNTED_ROWS = 10
 
 _DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}\b.*")
@@ -39,7 +39,7 @@ _MOST_UNITS = 3
 
 @dataclass(frozen=True)
 class Learned:
-    """Columns as keywords of `InputColumn`, and what was left out."""
+    """Columns as keyword arguments of `InputColumn`, and the columns left out."""
 
     columns: tuple[dict[str, Any], ...]
     left_out: dict[str, str]
@@ -54,26 +54,26 @@ def learn_columns(
     drops: bool,
     na: Sequence[str],
 ) -> Learned:
-    """Look at the columns that may be inputs.
+    """Describe the columns that can serve as inputs.
 
     Parameters
     ----------
     frame : Frame
     inputs, categories : places of columns
-        All that may be inputs, and those that hold categories whatever they look like.
+        All possible inputs, and those that hold categories even if they look like numbers.
     present : array of bool, shape (rows,)
         Rows that have a target.
     drops : bool
-        Whether rows with missing values are left out.
+        Whether to leave out rows with missing values.
     na : sequence of str
     """
     values = _readable(frame, inputs, categories, na)
     left_out: dict[str, str] = {}
     rows = present
-    # Twice: columns without values must not cost rows; rows that go may leave a column constant.
+    # Twice: empty columns must not cost rows, and dropping rows may leave a column constant.
     for _ in range(2):
         for j in list(values):
-            reason = _says_nothing(values[j], rows, na)
+            reason = _why_useless(values[j], rows, na)
             if reason:
                 left_out[frame.names[j]] = reason
                 del values[j]
@@ -89,8 +89,8 @@ def learn_columns(
         if isinstance(column, np.ndarray) and _counts_rows(column):
             drop = Hint("drop", [frame.names[j]])
             notes.append(
-                f"column {frame.names[j]!r} counts the rows; if it is not meant as an input, "
-                f"leave it out: {drop.typed()}, in Python {drop}"
+                f"column {frame.names[j]!r} numbers the rows; if it is not an input, leave it out: "
+                f"{drop.typed()}, or in Python {drop}"
             )
     if not rows.all():
         kept, every = int(rows.sum()), len(rows)
@@ -102,7 +102,7 @@ def learn_columns(
 def _readable(
     frame: Frame, inputs: Sequence[int], categories: Collection[int], na: Sequence[str]
 ) -> dict[int, Column]:
-    """Columns as numbers, or as texts that are categories; others are refused."""
+    """Return columns as numbers, or as texts that are categories; reject others."""
     values: dict[int, Column] = {}
     names: list[int] = []
     for j in inputs:
@@ -130,7 +130,7 @@ def _readable(
             raise TableError(
                 f"column {frame.names[j]!r} is infinite in "
                 f"{frame.where(int(np.argmax(np.isinf(column))))}: correct it, or pass {{na}} if "
-                "that means that the value is missing",
+                "this marks a missing value",
                 na=Hint("na", ["inf", "-inf"]),
             )
     return values
@@ -145,32 +145,32 @@ def _odd_numbers(frame: Frame, j: int, odd: Sequence[int]) -> TableError:
     texts = list(dict.fromkeys(str(column[place]) for place in odd))
     more = f" (and {len(odd) - 1} more)" if len(odd) > 1 else ""
     return TableError(
-        f"column {name!r} holds numbers, but {texts[0]!r} in {frame.where(odd[0])}{more} is none: "
-        "correct it, pass {na} if it means that the value is missing, or {categories} if the "
-        "column holds categories",
+        f"column {name!r} holds numbers, but {texts[0]!r} in {frame.where(odd[0])}{more} is not "
+        "one: correct it, pass {na} if it marks a missing value, or {categories} if the column "
+        "holds categories",
         na=Hint("na", texts[:3]),
         categories=Hint("categories", [name]),
     )
 
 
 def _too_many_levels(frame: Frame, places: Sequence[int], na: Sequence[str]) -> TableError:
-    """One sentence for all columns at once, so that one answer is enough."""
+    """Return one error for all columns, so that the user can fix them at once."""
     names = [frame.names[j] for j in places]
     texts = [text for text in map(str, frame.columns[places[0]]) if not is_missing(text, na)]
     count = len({level(text) for text in texts})
     drop, keep = Hint("drop", names), Hint("categories", names)
     if len(names) > 1:
-        what = f"columns {', '.join(map(repr, names))} hold text with very many different values"
+        what = f"columns {', '.join(map(repr, names))} hold text with too many different values"
     elif all(_DATE.fullmatch(text.strip()) for text in texts):
         return TableError(
-            f"column {names[0]!r} holds dates, e.g. {texts[0]!r}, which are no numbers: pass "
-            "{drop} to leave it out, or put year, month or days since a start in columns of "
-            "their own",
+            f"column {names[0]!r} holds dates, e.g. {texts[0]!r}, which are not numbers: pass "
+            "{drop} to leave it out, or put the year, the month or the days since a start date "
+            "in columns of their own",
             drop=drop,
         )
     elif _have_units(texts):
         return TableError(
-            f"column {names[0]!r} holds numbers with a sign or a unit, e.g. {texts[0]!r}: write "
+            f"column {names[0]!r} holds numbers with a symbol or a unit, e.g. {texts[0]!r}: write "
             "the bare numbers, or pass {drop} to leave it out",
             drop=drop,
         )
@@ -180,15 +180,15 @@ def _too_many_levels(frame: Frame, places: Sequence[int], na: Sequence[str]) -> 
             f"e.g. {texts[0]!r}"
         )
     return TableError(
-        f"{what}: pass {{drop}} to leave out what only names the rows, or {{keep}} to take it as "
-        "categories all the same",
+        f"{what}: pass {{drop}} to leave out text that only names the rows, or {{keep}} to treat "
+        "it as categories",
         drop=drop,
         keep=keep,
     )
 
 
 def _have_units(texts: Sequence[str]) -> bool:
-    """Whether these are numbers with one of few signs or units, not codes such as 12A, 12B."""
+    """Whether these are numbers with one of a few symbols or units, not codes like 12A, 12B."""
     found = [_WITH_UNIT.fullmatch(text.strip()) for text in texts]
     units = {match.groups() if match else None for match in found}
     return None not in units and len(units) <= _MOST_UNITS
@@ -201,8 +201,8 @@ def _no_complete_rows(
     worst = max(gaps, key=lambda j: gaps[j])
     return TableError(
         f"no row of {frame.source} has a value in every column (column {frame.names[worst]!r} "
-        f"lacks {gaps[worst]} of {int(present.sum())}): pass {{median}}, or {{drop}} to leave out "
-        "the column",
+        f"lacks {gaps[worst]} of {int(present.sum())}): pass {{median}}, or {{drop}} to leave the "
+        "column out",
         median=Hint("missing", "median"),
         drop=Hint("drop", [frame.names[worst]]),
     )
@@ -214,8 +214,8 @@ def _absent(column: Column, na: Sequence[str]) -> NDArray[np.bool_]:
     return np.isnan(column)
 
 
-def _says_nothing(column: Column, rows: NDArray[np.bool_], na: Sequence[str]) -> str | None:
-    """Why a column is no use, if so."""
+def _why_useless(column: Column, rows: NDArray[np.bool_], na: Sequence[str]) -> str | None:
+    """Return why a column carries no information; None if it does."""
     if isinstance(column, tuple):
         found: list[Any] = sorted(_levels(column, rows, na))
     else:
@@ -244,7 +244,7 @@ def _described(
     if isinstance(column, tuple):
         counts = _levels(column, rows, na)
         levels = tuple(sorted(counts))
-        # Of levels that are equally frequent the first: the order of the rows plays no part.
+        # Ties go to the first level in sorted order, so that the order of the rows is irrelevant.
         fill: Any = max(levels, key=lambda text: counts[text])
         return {"name": name, "kind": "category", "levels": levels, "fill": fill}
     return {"name": name, "kind": "number", "fill": float(np.nanmedian(column[rows]))}

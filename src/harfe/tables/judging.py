@@ -1,6 +1,6 @@
-"""How good a model is on rows that it has not seen, beside a linear model and the mean.
+"""Measure the error of a model on unseen rows, and that of a linear model and of the mean.
 
-The one place that measures it: the command line prints these numbers, a table model keeps them in
+Nothing else measures it: the command line prints these numbers, a table model keeps them in
 ``meta["error"]``, and the report page shows them.
 """
 
@@ -16,21 +16,21 @@ from numpy.typing import NDArray
 from harfe._core.folds import Fold, make_folds
 from harfe.tables.rows import TrainingRows
 
-#: Where an error comes from: rows set aside before the fit, folds that the fit left out in turn,
-#: rows of another table, or the rows of the fit themselves.
+#: Rows behind an error: set aside before the fit, left out by the fit fold by fold, from another
+#: table, or those of the fit.
 HELD_OUT, OUT_OF_FOLD, GIVEN, TRAINING = "held-out", "out-of-fold", "given", "training"
 
-#: Whose error it is; the null model predicts the mean of the target.
+#: Models that are compared; the null model predicts the mean of the target.
 THIS, LINEAR, NULL = "this model", "linear model", "null model"
 
-#: Folds unless the model was fitted with others; the estimators' own default.
+#: Default number of folds, which is also that of the estimators.
 FOLDS = 5
 
 Measures = dict[str, float | None]
 
 
 class Rows(Protocol):
-    """Inputs, one target and weights; None counts every row once."""
+    """Inputs, one target and weights; None means equal weights."""
 
     @property
     def X(self) -> NDArray[np.float64]: ...  # noqa: D102
@@ -45,27 +45,27 @@ class Rows(Protocol):
 def judge(
     model: Any, rows: Rows, held_out: Rows | None = None, target: int = 0
 ) -> dict[str, Any] | None:
-    """Error of a model on rows that it has not seen, beside that of a linear model and of the mean.
+    """Measure the error of a model on unseen rows, and that of a linear model and of the mean.
 
     Parameters
     ----------
     model : HARFERegressor or HARFERegressorCV
         Fitted to `rows`.
     rows, held_out : rows
-        Those of the fit, and those that were set aside before it, if any. Without them the
-        out-of-fold residuals of the fit are used, and the simple models are fitted without the same
-        folds (five folds where those of the fit cannot be made again, because it was given groups
-        or an iterator).
+        Rows of the fit, and rows set aside before it, if any. Without the latter, the out-of-fold
+        residuals of the fit are used, and the simple models are fitted without the same folds
+        (five folds if those of the fit cannot be recreated because it was given groups or an
+        iterator).
     target : int, default=0
-        Which of several targets of the model `rows` holds.
+        Index of the model's target that `rows` holds.
 
     Returns
     -------
     dict or None
-        For JSON: ``kind`` ("held-out" or "out-of-fold"), number of ``rows`` and, out of folds, of
-        ``folds``; and in ``models`` the root mean square error ``rmse``, the mean absolute error
-        ``mae`` (None where the fit has not kept it) and ``r2`` of each of the three. None if the
-        model was fitted without folds and no rows were held out.
+        Ready for JSON: ``kind`` ("held-out" or "out-of-fold"), the number of ``rows`` and, if
+        out-of-fold, of ``folds``; in ``models``, the root mean square error ``rmse``, the mean
+        absolute error ``mae`` (None if the fit did not keep it) and ``r2`` of each of the three
+        models. None if the model was fitted without folds and no rows were held out.
     """
     if held_out is not None:
         simple = {LINEAR: fit_linear(rows), NULL: fit_mean(rows)}
@@ -91,19 +91,19 @@ def judge(
 
 
 def stored(meta: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What `judge` said after the fit; None if nothing, or if an older version measured it."""
+    """Return the result of `judge` from the fit; None if missing or from an older version."""
     error = meta.get("error")
     return error if error and "models" in error else None
 
 
 def judge_on(model: Any, rows: Rows, target: int = 0) -> dict[str, Measures]:
-    """Errors on rows of another table; the simple models are fitted there, without each fold."""
+    """Measure errors on another table; the simple models are cross-validated there."""
     mine = measures(rows.y, _predict(model, rows, target), rows.weights)
     return {THIS: mine, **_simple_out_of_fold(rows, _folds(FOLDS, rows, model.seed_))}
 
 
 def judge_training(model: Any, rows: Rows, target: int = 0) -> dict[str, Measures]:
-    """Errors on the rows that all three models were fitted to."""
+    """Measure errors on the rows that all three models were fitted to."""
     predictions = {
         THIS: _predict(model, rows, target),
         LINEAR: fit_linear(rows).predict(rows.X),
@@ -117,7 +117,7 @@ def measures(
     prediction: NDArray[np.float64],
     weights: NDArray[np.float64] | None = None,
 ) -> Measures:
-    """Root mean square and mean absolute error, and R² about the mean of these rows."""
+    """Return root mean square error, mean absolute error, and R² about the mean of these rows."""
     gap = y - prediction
     square = _mean_square(gap, weights)
     spread = _mean_square(y - np.average(y, weights=weights), weights)
@@ -129,7 +129,7 @@ def measures(
 
 
 def no_better_than(models: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """The simplest model with no larger error, `NULL` or `LINEAR`; None if this one is best."""
+    """Return the simplest model with no larger error, `NULL` or `LINEAR`; None if this is best."""
     for name in (NULL, LINEAR):
         if models[THIS]["rmse"] >= models[name]["rmse"]:
             return name
@@ -137,9 +137,9 @@ def no_better_than(models: Mapping[str, Mapping[str, Any]]) -> str | None:
 
 
 def linear_model() -> Any:
-    """The linear model that others are compared with, not yet fitted.
+    """Return the unfitted linear model that serves as a baseline.
 
-    Ridge regression on standardised inputs; the penalty, 1e-6 to 1e6, is the one with the smallest
+    Ridge regression on standardised inputs; the penalty, from 1e-6 to 1e6, minimises the
     leave-one-out error.
     """
     from sklearn.linear_model import RidgeCV
@@ -150,7 +150,7 @@ def linear_model() -> Any:
 
 
 def fit_linear(rows: Rows) -> Any:
-    """Fit `linear_model`, with weights of rows in means, scales and squares."""
+    """Fit `linear_model`, with row weights in the standardisation and the regression."""
     with warnings.catch_warnings():
         # Inputs that are constant in a fold, or more inputs than rows: not the user's concern.
         warnings.simplefilter("ignore")
@@ -163,16 +163,16 @@ def fit_linear(rows: Rows) -> Any:
 
 
 def fit_mean(rows: Rows) -> Any:
-    """Fit the null model: the weighted mean of the target, whatever the inputs."""
+    """Fit the null model: the weighted mean of the target."""
     from sklearn.dummy import DummyRegressor
 
     return DummyRegressor().fit(rows.X, rows.y, rows.weights)
 
 
 def _simple_out_of_fold(rows: Rows, folds: Sequence[Fold]) -> dict[str, Measures]:
-    """Errors of the simple models, each row predicted by models fitted without its fold."""
+    """Measure the simple models, each row predicted by models fitted without its fold."""
     every = np.arange(len(rows.y))
-    # Folds number the rows that count.
+    # Folds number only the rows of positive weight.
     rows = TrainingRows(rows.X, rows.y, rows.weights, every).take(every[_counted(rows)])
     held_out = rows.take(np.concatenate([out for _, out in folds]))
     predictions: dict[str, list[NDArray[np.float64]]] = {LINEAR: [], NULL: []}
@@ -186,7 +186,7 @@ def _simple_out_of_fold(rows: Rows, folds: Sequence[Fold]) -> dict[str, Measures
 
 
 def _folds_of(model: Any, rows: Rows) -> list[Fold]:
-    """The folds behind the out-of-fold residuals of a fit."""
+    """Return the folds behind the out-of-fold residuals of a fit."""
     cv = getattr(model, "residual_cv", getattr(model, "cv", None))
     return _folds(FOLDS if cv is None else cv, rows, model.seed_)
 

@@ -1,4 +1,4 @@
-"""Models that predict from tables: an encoder, and an estimator fitted to what it makes of them."""
+"""Models that predict from tables: an encoder, and an estimator fitted to the encoded rows."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableModel:
-    """A fitted estimator that predicts from tables like the one it was fitted on.
+    """A fitted estimator that predicts from tables like the one it was fitted to.
 
-    Attributes that end with an underscore, such as ``expansion_`` and ``feature_importances_``, are
+    Attributes that end in an underscore, such as ``expansion_`` and ``feature_importances_``, are
     those of the estimator.
 
     Attributes
     ----------
     encoder : TableEncoder
     model : HARFERegressor or HARFERegressorCV
-        Fitted to what the encoder makes of a table.
+        Fitted to the encoded table.
     meta : mapping
-        What else is known, for JSON: name of the file, held-out error, and so on.
+        Facts about the fit, ready for JSON: name of the file, number of rows, error, and so on.
 
     Examples
     --------
@@ -68,34 +68,34 @@ class TableModel:
         holdout: float | None = None,
         seed: int = 0,
     ) -> TableModel:
-        """Learn how the table is encoded, fit a model to it, and measure its error on unseen rows.
+        """Learn the encoding of a table, fit a model to it, and measure its error on unseen rows.
 
         Parameters
         ----------
-        table : mapping of columns, frame of pandas or polars, table of pyarrow, or read_table(...)
+        table : mapping of columns, pandas or polars frame, pyarrow table, or read_table(...)
         target : str
             Column to predict.
         estimator : HARFERegressor or HARFERegressorCV, default=None
-            Fitted in place; None for HARFERegressorCV().
+            Fitted in place; None means HARFERegressorCV().
         drop, categories, missing, na
             As in :meth:`TableEncoder.learn`.
         weight : str, default=None
-            Column that says how often each row counts.
+            Column with the weight of each row.
         holdout : float, default=None
-            Share of the rows that are not fitted, to judge the model by. Without it the error comes
-            from the folds of the estimator, if it has any.
+            Share of the rows to hold out from the fit and measure the error on. Without it, the
+            error comes from the folds of the estimator, if it has any.
         seed : int, default=0
-            Decides which rows are held out.
+            Determines which rows are held out.
 
         Returns
         -------
         TableModel
-            ``meta["error"]`` is what `harfe.tables.judging.judge` says of it.
+            ``meta["error"]`` is the result of `harfe.tables.judging.judge`.
 
         Raises
         ------
         TableError
-            If the table cannot be used as it is; one sentence says what to pass.
+            If the table cannot be used as it is; the message says what to pass.
         """
         frame = as_frame(table)
         dropped = [*([drop] if isinstance(drop, str) else drop), *([weight] if weight else [])]
@@ -113,7 +113,7 @@ class TableModel:
         holdout: float | None = None,
         seed: int = 0,
     ) -> TableModel:
-        """As :meth:`fit`, with an encoder that is already learned."""
+        """Fit as :meth:`fit` does, with an encoder that is already learned."""
         if estimator is None:
             from harfe.estimators.regressor_cv import HARFERegressorCV
 
@@ -136,7 +136,7 @@ class TableModel:
         return cls(encoder, name_inputs(estimator, encoder.columns_out), meta)
 
     def rows_of_fit(self, table: Any) -> tuple[TrainingRows, TrainingRows | None] | None:
-        """Rows of the table that were fitted, and those held out; None if it is another table."""
+        """Return the rows fitted and the rows held out; None if this is not the fitted table."""
         frame = as_frame(table)
         if self.meta.get("fingerprint") != fingerprint(frame):
             return None
@@ -150,15 +150,15 @@ class TableModel:
         interval: float | None = None,
         missing: str | None = None,
     ) -> Any:
-        """Predict every row of a table; columns that the model does not know are not looked at.
+        """Predict every row of a table; columns that the model does not use are ignored.
 
         Parameters
         ----------
-        table : mapping of columns, frame of pandas or polars, table of pyarrow, or array
+        table : mapping of columns, pandas or polars frame, pyarrow table, or array
         return_std, interval
             As for the estimator.
         missing : {"error", "drop", "median"}, default=None
-            Other than for training; with "drop" rows with missing values have NaN.
+            None treats missing values as in training; with "drop", their rows get NaN.
 
         Returns
         -------
@@ -171,11 +171,11 @@ class TableModel:
     def predict_encoded(
         self, X: NDArray[np.float64], return_std: bool = False, interval: float | None = None
     ) -> Any:
-        """Predict rows that the encoder has made; NaN for those that hold NaN."""
+        """Predict encoded rows; those that contain NaN get NaN."""
         whole: NDArray[np.bool_] = np.asarray(~np.isnan(X).any(axis=1))
         if whole.all() and len(X):
             return self.model.predict(X, return_std=return_std, interval=interval)
-        # A row of zeros where there is none: its shape is that of an answer.
+        # Without any complete row, a row of zeros gives the shape of the result.
         known = X[whole] if whole.any() else np.zeros((1, X.shape[1]))
         answers = self.model.predict(known, return_std=return_std, interval=interval)
         parts = answers if isinstance(answers, tuple) else (answers,)
@@ -183,30 +183,30 @@ class TableModel:
         return filled if isinstance(answers, tuple) else filled[0]
 
     def score(self, table: Any) -> float:
-        """R² of the prediction on a table that holds the target."""
+        """Return R² of the prediction on a table that has the target."""
         rows = training_rows(self.encoder, table)
         return float(self.model.score(rows.X, rows.y))
 
     def explain(self, table: Any = None, **settings: Any) -> Explanation:
-        """Tell which inputs and interactions matter; see the estimator's method."""
+        """Compute which inputs and interactions matter; see the estimator's method."""
         X = None if table is None else self._complete(table)
         explanation: Explanation = self.model.explain(X, **settings)
         return explanation
 
     def explain_local(self, table: Any, **settings: Any) -> LocalExplanation:
-        """Tell what each input adds to the prediction of each row; see the estimator's method."""
+        """Compute what each input adds to each prediction; see the estimator's method."""
         X = self.encoder.encode(table)
         local: LocalExplanation = self.model.explain_local(X, **settings)
         return local
 
     def partial_dependence(self, inputs: Any, table: Any = None, **s: Any) -> PartialDependence:
-        """Mean prediction with some inputs set to a grid; see the estimator's method."""
+        """Average the prediction with some inputs set to a grid; see the estimator's method."""
         X = None if table is None else self._complete(table)
         dependence: PartialDependence = self.model.partial_dependence(inputs, X, **s)
         return dependence
 
     def formula(self, precision: int = 3, kind: str = "text", target: int = 0) -> Any:
-        """Write the fitted function down; see the estimator's method."""
+        """Return the fitted function as a formula; see the estimator's method."""
         return self.model.formula(precision, kind, target)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -231,7 +231,7 @@ class TableModel:
         return np.ascontiguousarray(X[~np.isnan(X).any(axis=1)])
 
     def __getattr__(self, name: str) -> Any:
-        # Copies and pickles ask before there is a model.
+        # Copying and unpickling look up attributes before `model` is set.
         if name.endswith("_") and not name.startswith("_") and "model" in self.__dict__:
             return getattr(self.model, name)
         raise AttributeError(f"'TableModel' object has no attribute {name!r}")
@@ -241,7 +241,7 @@ def _check_rows(rows: TrainingRows, target: str | None, estimator: Any) -> None:
     """Refuse rows that nothing can be learned from."""
     if not rows.y.max() > rows.y.min():
         raise TableError(
-            f"the target {target!r} is {rows.y[0]:g} in every row, there is nothing to learn: "
+            f"the target {target!r} is {rows.y[0]:g} in every row, so there is nothing to learn: "
             "choose another column"
         )
     argument = "cv" if hasattr(estimator, "cv") else "residual_cv"
@@ -263,7 +263,7 @@ def _spread(values: NDArray[Any], whole: NDArray[np.bool_]) -> NDArray[Any]:
 
 
 def name_inputs(model: Any, names: Sequence[str]) -> Any:
-    """Give the inputs of a model that was fitted to an array their names; returns the model."""
+    """Name the inputs of a model that was fitted to an array; return the model."""
     names = tuple(names)
     model.expansion_ = replace(model.expansion_, columns=names)
     if getattr(model, "learned_law_", None) is not None:

@@ -1,4 +1,4 @@
-"""The encoder of a table as nodes of an ONNX graph."""
+"""Table encoders as nodes of an ONNX graph."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def add_encoder(graph: Graph, encoder: TableEncoder) -> tuple[str, str | None]:
-    """Add an input for each column, and the nodes that make one matrix of them.
+    """Add an input for each column, and the nodes that combine them into one matrix.
 
     Returns
     -------
     X, absent : str, str or None
-        Names of the matrix, shape (rows, inputs), and of what says which rows, shape (rows, 1),
-        have a missing value that is not filled in; None if all are.
+        Names of the matrix, shape (rows, inputs), and of the mask, shape (rows, 1), of rows with
+        missing values; None if missing values are filled in.
     """
     spelled = {text for low in MISSING_TEXTS for text in (low, low.upper(), low.capitalize())}
     missing_texts = sorted({*spelled, "NaN", "None", *encoder.na})
@@ -53,7 +53,7 @@ def add_encoder(graph: Graph, encoder: TableEncoder) -> tuple[str, str | None]:
 
 
 def _any_equal(graph: Graph, value: str, candidates: list[Any]) -> str:
-    """Whether a column, shape (rows, 1), has one of these values."""
+    """Add nodes that test which rows of a column, shape (rows, 1), have one of these values."""
     equal = graph.numbers(graph.op("Equal", value, graph.constant([candidates])))
     found = graph.op("MatMul", equal, graph.constant(np.ones((len(candidates), 1))))
     return graph.op("Greater", found, graph.constant(0.5))

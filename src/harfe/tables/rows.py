@@ -1,4 +1,4 @@
-"""Rows of a table as a fit takes them, and the fingerprint of a table."""
+"""Training rows of a table, and the fingerprint of a table."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harfe._core.wording import plural
 from harfe.tables.checks import finite_numbers
 from harfe.tables.columns import Hint, TableError, as_frame, place_of
 from harfe.tables.encoder import TableEncoder
@@ -16,14 +17,14 @@ from harfe.tables.encoder import TableEncoder
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Rows of a table as a fit takes them.
+    """Rows of a table, ready for a fit.
 
     Attributes
     ----------
     X, y : arrays
     weights : array of shape (rows,) or None
     kept : int array
-        Their places in the table: rows with missing values may be left out.
+        Their places in the table, since rows with missing values may be left out.
     """
 
     X: NDArray[np.float64]
@@ -32,7 +33,7 @@ class TrainingRows:
     kept: NDArray[np.intp]
 
     def take(self, places: NDArray[np.intp]) -> TrainingRows:
-        """Some of the rows."""
+        """Return some of the rows."""
         weights = None if self.weights is None else self.weights[places]
         return TrainingRows(self.X[places], self.y[places], weights, self.kept[places])
 
@@ -44,7 +45,7 @@ class TrainingRows:
         Raises
         ------
         TableError
-            If fewer than two rows are left to fit, or none to judge.
+            If fewer than two rows are left to fit, or none are held out.
         """
         if share is None:
             return self, None
@@ -58,15 +59,15 @@ class TrainingRows:
         else:
             return self.take(np.sort(order[count:])), held_out
         raise TableError(
-            f"{{given}} {what}: pass a share that leaves at least 2 rows to fit and 1 to judge, "
-            "e.g. {example}",
+            f"{{given}} {what}: pass a share that leaves at least 2 rows to fit and 1 to measure "
+            "the error, e.g. {example}",
             given=Hint("holdout", share),
             example=Hint("holdout", 0.2),
         )
 
 
 def training_rows(encoder: TableEncoder, table: Any, weight: str | None = None) -> TrainingRows:
-    """Inputs and targets of the rows that have all that is needed.
+    """Return inputs, targets and weights of the complete rows.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ def training_rows(encoder: TableEncoder, table: Any, weight: str | None = None) 
         With a target.
     table : table
     weight : str, default=None
-        Column that says how often each row counts.
+        Column with the weight of each row.
 
     Raises
     ------
@@ -91,21 +92,21 @@ def training_rows(encoder: TableEncoder, table: Any, weight: str | None = None) 
         wrong = ~(weights >= 0)
         if wrong.any():
             raise TableError(
-                f"column {frame.names[place]!r} says how often a row counts, but is negative or "
-                f"missing in {frame.where(int(np.argmax(wrong)))}: write a number of at least 0"
+                f"column {frame.names[place]!r} holds the weights, but is negative or missing in "
+                f"{frame.where(int(np.argmax(wrong)))}: write a number of at least 0"
             )
         weights = weights[good]
     kept = np.flatnonzero(good)
     if len(kept) < 2:
         raise TableError(
-            f"{frame.source} has {len(kept)} rows with all that is needed: a fit takes at least 2, "
-            "and some dozens to learn anything"
+            f"{frame.source} has {plural(len(kept), 'complete row')}: a fit needs at least 2, and "
+            "some dozens to learn anything"
         )
     return TrainingRows(np.ascontiguousarray(X[good]), y[good], weights, kept)
 
 
 def fingerprint(table: Any) -> str:
-    """SHA-256 of names and values: the same for the same table in another kind of file."""
+    """Return the SHA-256 of names and values, which does not depend on the file format."""
     frame = as_frame(table)
     digest = hashlib.sha256()
     for name, column in zip(frame.names, frame.columns, strict=True):
@@ -113,6 +114,6 @@ def fingerprint(table: Any) -> str:
         if isinstance(column, tuple):
             digest.update("\0".join(column).encode())
         else:
-            # One NaN and one zero, whatever their bits.
+            # All NaN alike, and -0.0 like 0.0.
             digest.update(np.where(np.isnan(column), np.nan, column + 0.0).tobytes())
     return digest.hexdigest()

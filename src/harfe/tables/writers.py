@@ -1,4 +1,4 @@
-"""Tables to files, block after block: columns of texts, then columns of numbers."""
+"""Write tables to files block by block: text columns first, then columns of numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 class Writer(Protocol):
-    """A file that takes a table block after block."""
+    """A file that is written block by block."""
 
     def write(self, texts: Sequence[Sequence[str]], numbers: Sequence[NDArray[np.float64]]) -> None:
         """Write the columns of some rows."""
@@ -19,7 +19,7 @@ class Writer(Protocol):
 
 
 class CsvWriter:
-    """Lines of text; a number has as many digits as tell it from all others.
+    """Write CSV; a number has the fewest digits that read back as the same number.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class CsvWriter:
     def __init__(self, file: TextIO, names: Sequence[str], delimiter: str, decimal: str) -> None:
         self._file, self._delimiter, self._decimal = file, delimiter, decimal
         self._csv = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-        # Written with the first rows: a table that is refused leaves no trace.
+        # Written with the first rows, so that a rejected table writes nothing.
         self._names: Sequence[str] = names
 
     def write(self, texts: Sequence[Sequence[str]], numbers: Sequence[NDArray[np.float64]]) -> None:
@@ -62,7 +62,7 @@ def _by_arrow(
     delimiter: str,
     decimal: str,
 ) -> str | None:
-    """Lines by pyarrow; None where Python must write them."""
+    """Format lines with pyarrow; None where Python must do it."""
     try:
         from harfe.tables.readers.arrow_csv import write_rows
     except ImportError:
@@ -71,7 +71,7 @@ def _by_arrow(
 
 
 class ParquetWriter:
-    """Columns of a Parquet file.
+    """Write a Parquet file.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
 """The subcommands of `harfe`, one module each.
 
-A module has `add(commands)`, which describes its options with the standard library alone, and
-`run(options)`, which imports what the work needs, so that `harfe --help` answers at once.
+Each module has `add(commands)`, which describes its options using only the standard library, and
+`run(options)`, which imports what it needs, so that `harfe --help` answers at once.
 """

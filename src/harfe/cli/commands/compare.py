@@ -1,4 +1,4 @@
-"""`harfe compare`: methods side by side on the user's own data."""
+"""`harfe compare`: compare methods on the user's own data."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from harfe.cli.common import (
 _ABOUT = """\
 Compare harfe with other methods on a table.
 
-Every method predicts each fold from the others and is tuned on those alone. The
-error is the root mean square over the rows of a fold; its mean over the folds
-and its spread are shown. The size counts features, coefficients, leaves or
-support vectors.
+Each method predicts each fold after being tuned and fitted on the other folds
+alone. The error is the root mean square over the rows of a fold; its mean and
+spread over the folds are shown. The size counts features, coefficients, leaves
+or support vectors.
 """
 
 _EXAMPLES = """\
   harfe compare houses.csv --target price
   harfe compare houses.csv --target price --methods harfe,linear,forest --cv 3
-  harfe compare houses.csv --target price --methods paper    # those of the paper's tables
-  harfe compare --methods help                               # lists all methods
+  harfe compare houses.csv --target price --methods paper    # methods of the paper's tables
+  harfe compare --methods help                               # list all methods
 """
 
 
@@ -51,9 +51,11 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--cv", metavar="FOLDS", type=int, default=5, help="number of folds (default 5)"
     )
-    parser.add_argument("--seed", type=int, default=0, help="for folds and methods (default 0)")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed of the folds and methods (default 0)"
+    )
     parser.add_argument("--json", action="store_true", help="print the table as JSON")
-    parser.add_argument("--quiet", action="store_true", help="no progress messages")
+    parser.add_argument("--quiet", action="store_true", help="print no progress")
     add_file_options(parser)
 
 
@@ -93,11 +95,11 @@ def run(options: argparse.Namespace) -> int:
     for note in () if options.quiet else encoder.notes:
         say(f"note: {note}")
 
-    def tell(name: str, number: int, error: float) -> None:
+    def report_fold(name: str, number: int, error: float) -> None:
         say(f"{name}: fold {number + 1} of {options.cv}, error {error:.4g}")
 
     result = compare_methods(
-        rows.X, rows.y, methods, options.cv, options.seed, None if options.quiet else tell
+        rows.X, rows.y, methods, options.cv, options.seed, None if options.quiet else report_fold
     )
     if options.json:
         sys.stdout.write(json.dumps(result.to_dict(), indent=1) + "\n")
@@ -107,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _list(methods: Any) -> None:
-    """List the methods: name, what it is, its name in the paper, what it needs."""
+    """List the methods: name, description, name in the paper, and how to install it."""
     width = max(map(len, methods))
     for name, method in methods.items():
         notes = [f"in the paper: {method.paper}"] if method.paper else []

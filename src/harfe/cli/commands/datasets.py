@@ -1,4 +1,4 @@
-"""`harfe datasets`: the paper's real tables."""
+"""`harfe datasets`: the real datasets of the paper."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from harfe.cli.common import (
 )
 
 _ABOUT = """\
-The paper's real tables: list them, describe one, write it as the paper prepared
-it, or download them.
+List, describe, prepare or download the real datasets of the paper.
 
-The data do not come with harfe. They are looked for in the folder that the
-environment variable HARFE_DATA names; a server that has them is named by --from
+The data do not come with harfe. They are read from the folder named by the
+environment variable HARFE_DATA, and downloaded from the server named by --from
 or HARFE_DATA_URL.
 """
 
@@ -42,31 +41,35 @@ def add(commands: Any) -> None:
     )
     parser.set_defaults(run=list_all)
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
-    actions.add_parser("list", help="what there is (default)").set_defaults(run=list_all)
-    about = actions.add_parser("describe", help="tell about a table")
+    actions.add_parser("list", help="list the datasets (default)").set_defaults(run=list_all)
+    about = actions.add_parser("describe", help="describe a dataset")
     about.add_argument("name")
     about.set_defaults(run=describe)
     prepare_ = actions.add_parser(
         "prepare", help="write NAME_train.csv and NAME_test.csv as the paper prepared them"
     )
     prepare_.add_argument("name")
-    prepare_.add_argument("--to", metavar="FOLDER", default=".", help="default: this one")
+    prepare_.add_argument("--to", metavar="FOLDER", default=".", help="default: the current folder")
     prepare_.add_argument(
-        "--split", default="paper", help="the paper's rows (default), or a seed for other ones"
+        "--split",
+        default="paper",
+        help="paper for the paper's rows (default), or a seed for a random split",
     )
     add_force(prepare_)
     prepare_.set_defaults(run=prepare)
-    fetch = actions.add_parser("download", help="fetch tables from a server that has them")
+    fetch = actions.add_parser("download", help="download datasets from a server that has them")
     fetch.add_argument("names", nargs="*", metavar="NAME", help="default: all")
-    fetch.add_argument("--from", dest="source", metavar="URL", help="or set HARFE_DATA_URL")
     fetch.add_argument(
-        "--to", metavar="FOLDER", help="default: that of HARFE_DATA, or ./harfe-data"
+        "--from", dest="source", metavar="URL", help="address of the folder; or set HARFE_DATA_URL"
+    )
+    fetch.add_argument(
+        "--to", metavar="FOLDER", help="default: HARFE_DATA if set, else ./harfe-data"
     )
     fetch.set_defaults(run=download)
 
 
 def list_all(options: argparse.Namespace) -> int:
-    """List the tables, and whether they are here."""
+    """List the datasets and mark those in HARFE_DATA."""
     from harfe.datasets.real import ORIGINS
 
     home = os.environ.get("HARFE_DATA")
@@ -80,7 +83,7 @@ def list_all(options: argparse.Namespace) -> int:
 
 
 def describe(options: argparse.Namespace) -> int:
-    """Tell about a table; of one that is not here its origin."""
+    """Describe a dataset; if its data are missing, say where they come from."""
     name = _known(options.name)
     from harfe.datasets import load_real
 
@@ -131,15 +134,15 @@ def prepare(options: argparse.Namespace) -> int:
 
 
 def download(options: argparse.Namespace) -> int:
-    """Fetch, check, tell where it is."""
+    """Download, check, and print the folder."""
     from harfe.datasets import list_real
     from harfe.datasets.download import SOURCE_VARIABLE, download_real
 
     source = options.source or os.environ.get(SOURCE_VARIABLE)
     if not source:
         raise CommandError(
-            "where are the data? They have no home of their own on the net: type --from and the "
-            f"address of a folder that has them, or set {SOURCE_VARIABLE}"
+            "no source given: the data have no default address; type --from and the address of a "
+            f"folder that has them, or set {SOURCE_VARIABLE}"
         )
     home = options.to or os.environ.get("HARFE_DATA") or "harfe-data"
     names = [_known(name) for name in options.names] or list(list_real())
@@ -152,5 +155,5 @@ def _known(name: str) -> str:
     from harfe.datasets import list_real
 
     if name not in list_real():
-        raise CommandError(f"{name!r} is no dataset: type one of {', '.join(list_real())}")
+        raise CommandError(f"{name!r} is not a dataset: type one of {', '.join(list_real())}")
     return name

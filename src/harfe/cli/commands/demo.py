@@ -1,6 +1,6 @@
-"""`harfe demo`: harfe at work, and a table to try the other commands on.
+"""`harfe demo`: an example fit, and a table to try the other commands on.
 
-``python -m harfe.cli.commands.demo`` shows the same without the command, for a fresh clone.
+``python -m harfe.cli.commands.demo`` runs the same example where `harfe` is not installed.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from harfe._core.atomic_write import atomic_write
 from harfe.cli.common import IMPORTANCE, add_force, bars, check_output, command
 
 _ABOUT = """\
-Show harfe at work on data that come with it, or write these data to a file to
-try the other commands on.
+Fit a model to data that come with harfe, or write these data to a file to try
+the other commands on.
 """
 
 _EXAMPLES = """\
@@ -40,15 +40,15 @@ save this as mine.py and run it with {python} mine.py:
 
 def add(commands: Any) -> None:
     """Describe the command."""
-    parser = command(commands, "demo", "see harfe at work", _ABOUT, _EXAMPLES)
+    parser = command(commands, "demo", "run an example", _ABOUT, _EXAMPLES)
     parser.set_defaults(run=run)
     parser.add_argument("--csv", metavar="FILE", help="only write an example table")
-    parser.add_argument("--rows", type=int, default=300, help="of the example table (default 300)")
+    parser.add_argument("--rows", type=int, default=300, help="rows of that table (default 300)")
     add_force(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show, or write."""
+    """Run the example, or write its table."""
     if options.csv is None:
         main()
         return 0
@@ -77,7 +77,7 @@ def main() -> None:
 
 
 def _account(model: Any, train: Any, test: Any) -> str:
-    """The fit in a dozen lines."""
+    """Summarise the fit."""
     import numpy as np
 
     from harfe import __version__
@@ -96,7 +96,7 @@ def _account(model: Any, train: Any, test: Any) -> str:
     ranked = np.argsort(-model.feature_importances_, kind="stable")
     lines = [
         f"harfe {__version__} on Friedman's first function, with noise",
-        "    10 sin(pi x1 x2) + 20 (x3 - 1/2)^2 + 10 x4 + 5 x5;  x6 .. x10 play no part",
+        "    10 sin(pi x1 x2) + 20 (x3 - 1/2)^2 + 10 x4 + 5 x5;  x6 .. x10 have no effect",
         "",
         f"rows      {len(train.y)} to train, {len(test.y)} to test",
         f"inputs    {train.X.shape[1]}",
@@ -106,7 +106,7 @@ def _account(model: Any, train: Any, test: Any) -> str:
         "",
         "Mean squared error",
         *(f"  {name:12} {value:7.2f}" for name, value in error.items()),
-        f"Intervals of 90 % cover {inside:.0%} of the test rows",
+        f"90 % intervals cover {inside:.0%} of the test rows",
         "",
         IMPORTANCE,
         *bars(
@@ -118,7 +118,7 @@ def _account(model: Any, train: Any, test: Any) -> str:
 
 
 def _short(path: str) -> str:
-    """Path as one would type it from here."""
+    """Return the path relative to the current folder if it lies below it."""
     here = os.path.relpath(path)
     return path if here.startswith("..") else here
 

@@ -1,4 +1,4 @@
-"""`harfe explain`: what a model says, for people, as a formula or as JSON."""
+"""`harfe explain`: describe a model as text, as a formula or as JSON."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from harfe.cli.common import command, load_model
 
 _ABOUT = """\
-Tell what a model says: how good it is, which inputs and which pairs of inputs
-matter. No data are needed.
+Explain a model: its error, which inputs matter and which pairs of inputs
+interact. No data are needed.
 """
 
 _EXAMPLES = """\
@@ -24,31 +24,33 @@ _EXAMPLES = """\
 
 def add(commands: Any) -> None:
     """Describe the command."""
-    parser = command(commands, "explain", "tell what a model says", _ABOUT, _EXAMPLES)
+    parser = command(commands, "explain", "show which inputs and pairs matter", _ABOUT, _EXAMPLES)
     parser.set_defaults(run=run)
-    parser.add_argument("model", help="file that harfe fit has written")
+    parser.add_argument("model", help="file written by harfe fit")
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
         "--formula",
         nargs="?",
         const="text",
         choices=["text", "latex"],
-        help="write the fitted function down",
+        help="print the fitted function",
     )
-    form.add_argument("--json", action="store_true", help="everything, for programs")
+    form.add_argument("--json", action="store_true", help="print everything as JSON")
     parser.add_argument(
         "--precision",
         metavar="DIGITS",
         type=int,
         choices=range(1, 18),
         default=None,
-        help="significant digits of the formula (default 3; 17 are the prediction)",
+        help="significant digits of the formula (default 3; 17 reproduce the predictions)",
     )
-    parser.add_argument("--top", metavar="N", type=int, default=12, help="lines of each list")
+    parser.add_argument(
+        "--top", metavar="N", type=int, default=12, help="lines of each list (default 12)"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Explain."""
+    """Load and explain a model."""
     model = load_model(options.model)
     if options.formula:
         kind, digits = options.formula, options.precision or 3
@@ -74,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _named(model: Any, formula: str, kind: str) -> str:
-    """Put the name of the target in front of a formula in text, which says y."""
+    """Replace the y of a text formula by the name of the target."""
     target = model.encoder.target
     if target and kind == "text" and formula.startswith("y = "):
         return f"{target} = {formula[4:]}"

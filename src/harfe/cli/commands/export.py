@@ -1,4 +1,4 @@
-"""`harfe export`: a model for other programs."""
+"""`harfe export`: write a model for other programs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harfe.cli.common import add_force, check_output, command, load_model
 
 _ABOUT = """\
 Write a model as ONNX, which other programs and languages can run. Columns,
-categories and medians are part of it. Needs pip install "harfe[onnx]".
+categories and medians are included. Needs pip install "harfe[onnx]".
 """
 
 _EXAMPLES = """\
@@ -23,13 +23,19 @@ def add(commands: Any) -> None:
     """Describe the command."""
     parser = command(commands, "export", "write a model as ONNX", _ABOUT, _EXAMPLES)
     parser.set_defaults(run=run)
-    parser.add_argument("model", help="file that harfe fit has written")
+    parser.add_argument("model", help="file written by harfe fit")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", default="model.onnx", help="default: model.onnx"
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="model.onnx",
+        help="file to write (default model.onnx)",
     )
     add_force(parser)
     parser.add_argument("--float32", action="store_true", help="single precision")
-    parser.add_argument("--terms", action="store_true", help="also give what each term adds")
+    parser.add_argument(
+        "--terms", action="store_true", help="also output the contribution of each term"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

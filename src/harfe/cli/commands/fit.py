@@ -1,4 +1,4 @@
-"""`harfe fit`: from a table to a model file."""
+"""`harfe fit`: fit a model to a table and save it."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _ABOUT = """\
 Fit a model to a table and save it.
 
 Text columns become categories; the law, size and kind of the model are chosen
-by cross-validation. The error that is printed comes from rows that neither the
-fit nor the choice of its settings has seen: each fold is predicted from the
-others (--cv), or some rows are set aside first (--holdout).
+by cross-validation. The printed error comes from rows that neither the fit nor
+the choice of its settings has seen: each fold is predicted from the others
+(--cv), or some rows are set aside first (--holdout).
 """
 
 _EXAMPLES = """\
   harfe fit houses.csv --target price
   harfe fit houses.csv --target price --drop id,address --missing median
   harfe fit houses.csv --target -1 --holdout 0.2 -o houses.harfe --report houses.html
-  harfe fit houses.csv --target price --fixed --size 30      (seconds, nothing is chosen)
+  harfe fit houses.csv --target price --fixed --size 30      (seconds, no search)
 """
 
 
@@ -43,14 +43,16 @@ def add(commands: Any) -> None:
     parser.set_defaults(run=run)
     parser.add_argument("data", help="CSV (also .gz) or Parquet file; - for standard input")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", default="model.harfe", help="default: model.harfe"
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="model.harfe",
+        help="model file to write (default model.harfe)",
     )
     parser.add_argument("--report", metavar="FILE", help="also write a report page, e.g. r.html")
     add_force(parser)
     add_column_options(parser)
-    parser.add_argument(
-        "--weight", metavar="COLUMN", help="column that says how often each row counts"
-    )
+    parser.add_argument("--weight", metavar="COLUMN", help="column with the weight of each row")
     group = parser.add_argument_group("how the error is measured")
     either = group.add_mutually_exclusive_group()
     either.add_argument(
@@ -63,7 +65,8 @@ def add(commands: Any) -> None:
         "--cv",
         metavar="FOLDS",
         type=_folds,
-        help="predict each of this many folds from the others (default 5); all rows are fitted",
+        help="number of folds, each predicted from the others (default 5); the saved model is "
+        "fitted to all rows",
     )
     _add_model_options(parser)
     add_file_options(parser)
@@ -73,7 +76,7 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the model (chosen automatically unless given)")
     group.add_argument("--size", metavar="K", type=_count, help="number of features (sines) kept")
     group.add_argument(
-        "--order", metavar="Q", type=_count, help="most inputs that a feature may combine, e.g. 2"
+        "--order", metavar="Q", type=_count, help="maximum number of inputs per feature, e.g. 2"
     )
     group.add_argument(
         "--activation",
@@ -81,7 +84,7 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
         help="function of each feature (default sin)",
     )
     group.add_argument(
-        "--seed", type=_seed, default=0, help="equal seeds give equal models (default 0)"
+        "--seed", type=_seed, default=0, help="the same seed gives the same model (default 0)"
     )
     group.add_argument(
         "--max-time", metavar="SECONDS", type=_positive, help="stop the search after this time"
@@ -92,9 +95,11 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
         help="try a grid of laws instead of learning which inputs and scales matter: faster",
     )
     group.add_argument("--jobs", metavar="N", type=int, help="parallel processes, for small tables")
-    group.add_argument("--quiet", action="store_true", help="no progress, no summary")
+    group.add_argument("--quiet", action="store_true", help="print no progress and no summary")
     fixed = parser.add_argument_group("a single fit with fixed settings (no search)")
-    fixed.add_argument("--fixed", action="store_true", help="implied by the options below")
+    fixed.add_argument(
+        "--fixed", action="store_true", help="fit once; implied by the options below"
+    )
     fixed.add_argument("--features", metavar="N", type=_count, help="number of features drawn")
     fixed.add_argument("--alpha", type=_positive, help="ridge penalty, e.g. 1e-3")
     fixed.add_argument("--scale", type=_positive, help="spread of the frequencies, e.g. 1")
@@ -144,7 +149,7 @@ def _check_outputs(options: argparse.Namespace) -> None:
 
 
 def _make_estimator(options: argparse.Namespace) -> Any:
-    """The estimator that the options describe."""
+    """Return the estimator that the options describe."""
     given = {"activation": options.activation, "n_components": options.features}
     given = {name: value for name, value in given.items() if value is not None}
     fixed = {"alpha": options.alpha, "scale": options.scale}
@@ -179,10 +184,10 @@ def _make_estimator(options: argparse.Namespace) -> Any:
 
 
 def _at_most(order: int, grid: bool) -> dict[str, Any]:
-    """Settings under which no feature combines more inputs."""
+    """Return settings that limit each feature to this many inputs."""
     if order <= 2 and not grid:
         return {"interaction_cst": "no_interactions" if order == 1 else "pairwise"}
-    # A learned law supports only these two bounds; a grid takes any.
+    # A learned law supports only the limits 1 and 2; a grid takes any.
     return {"law": "grid", "orders": list(range(1, order + 1))}
 
 

@@ -1,4 +1,4 @@
-"""`harfe predict`: a table in, predictions out, block after block."""
+"""`harfe predict`: predict the rows of a table, block by block."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from harfe._core.atomic_write import atomic_write
+from harfe._core.wording import plural
 from harfe.cli.common import (
     CommandError,
     add_file_options,
@@ -31,11 +32,11 @@ if TYPE_CHECKING:
     from harfe.tables.writers import Writer
 
 _ABOUT = """\
-Predict the rows of a table with a model that harfe fit has saved.
+Predict the rows of a table with a model saved by harfe fit.
 
 Rows keep their order; columns that the model does not use, such as the target,
-are ignored. Files larger than memory are fine. CSV output is written with the
-delimiter and decimal sign of the input.
+are ignored. Files may be larger than memory. CSV output has the delimiter and
+decimal separator of the input.
 """
 
 _EXAMPLES = """\
@@ -50,14 +51,15 @@ def add(commands: Any) -> None:
     """Describe the command."""
     parser = command(commands, "predict", "predict the rows of a table", _ABOUT, _EXAMPLES)
     parser.set_defaults(run=run)
-    parser.add_argument("model", help="file that harfe fit has written")
+    parser.add_argument("model", help="file written by harfe fit")
     parser.add_argument("data", help="CSV (also .gz) or Parquet file; - for standard input")
     parser.add_argument(
         "-o",
         "--output",
         metavar="FILE",
         default="-",
-        help="CSV, or by its ending .csv.gz or .parquet; - for standard output (default)",
+        help="file to write: CSV, or by its extension .csv.gz or .parquet; - for standard output "
+        "(default)",
     )
     add_force(parser)
     parser.add_argument(
@@ -65,7 +67,7 @@ def add(commands: Any) -> None:
         metavar="COLUMN",
         action="append",
         default=[],
-        help="carry this column through; several with commas, or the option again",
+        help="column to copy to the output; separate several with commas, or repeat the option",
     )
     sure = parser.add_mutually_exclusive_group()
     sure.add_argument(
@@ -75,15 +77,15 @@ def add(commands: Any) -> None:
         "--interval",
         metavar="LEVEL",
         type=_level,
-        help="add bounds that hold a new observation with this probability, e.g. 0.9",
+        help="add bounds that contain a new observation with this probability, e.g. 0.9",
     )
     parser.add_argument(
         "--missing",
         choices=["error", "drop", "median"],
-        help="rows with missing values: stop, leave their prediction empty (drop), or put in "
-        "the median of the training rows; as for the fit unless given",
+        help="rows with missing values: stop, leave their prediction empty (drop), or fill in "
+        "the median of the training rows (default: as in the fit)",
     )
-    parser.add_argument("--quiet", action="store_true", help="no count of rows at the end")
+    parser.add_argument("--quiet", action="store_true", help="do not print the number of rows")
     add_file_options(parser)
 
 
@@ -114,7 +116,7 @@ def run(options: argparse.Namespace) -> int:
         answers = _answers(options)
         if set(ids) & set(answers):
             raise CommandError(
-                f"--id {ids[0]} would stand beside a column of that name in the output: rename it"
+                f"--id {ids[0]} has the name of another column of the output: rename it"
             )
         with (
             _writer(options.output, ids, answers, source) as writer,
@@ -131,9 +133,9 @@ def run(options: argparse.Namespace) -> int:
     if unseen:
         say(f"note: {unseen_text(unseen)}")
     if empty:
-        say(f"note: {empty} rows have missing values and no prediction")
+        say(f"note: {plural(empty, 'row')} with missing values got no prediction")
     if options.output != "-" and not options.quiet:
-        say(f"predicted {count} rows, see {options.output}")
+        say(f"wrote predictions for {plural(count, 'row')} to {options.output}")
     return 0
 
 
@@ -144,8 +146,8 @@ def _called(path: str) -> str:
 def _check_uncertainty(model: TableModel, options: argparse.Namespace) -> None:
     if (options.std or options.interval) and model.uncertainty_ is None:
         raise CommandError(
-            f"{options.model} knows no errors of held-out rows, which --std and --interval rest "
-            "on: fit it with harfe fit, or in Python with HARFERegressorCV or residual_cv=5"
+            f"{options.model} has no held-out errors stored, which --std and --interval need: fit "
+            "it with harfe fit, or in Python with HARFERegressorCV or residual_cv=5"
         )
 
 
@@ -157,7 +159,7 @@ def _ids(given: Sequence[str], names: Sequence[str], path: str) -> list[str]:
 
 
 def _check_columns(model: TableModel, names: Sequence[str], source: str) -> None:
-    """Name all columns that lack, not just the first."""
+    """Name all missing columns, not just the first."""
     from harfe.tables.columns import unknown_column
 
     lacking = [name for name in model.encoder.columns_in if name not in names]
@@ -168,8 +170,8 @@ def _check_columns(model: TableModel, names: Sequence[str], source: str) -> None
         more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
         has = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
         raise CommandError(
-            f"{source} lacks {len(lacking)} columns that the model needs, {shown}{more}, its "
-            f"columns are {has}: name them in its first line as in the table of the fit"
+            f"{source} lacks {len(lacking)} columns that the model needs ({shown}{more}; its "
+            f"columns are {has}): name them in its first line as in the table of the fit"
         )
 
 
@@ -180,7 +182,7 @@ def _answers(options: argparse.Namespace) -> list[str]:
 
 
 def _blocks(model: TableModel, source: Source, ids: Sequence[str]) -> Iterator[Frame]:
-    """The columns that are needed; ids and categories as they are written."""
+    """Yield the needed columns; ids and categories as text."""
     encoder = model.encoder
     categories = [column.name for column in encoder.columns if column.kind == "category"]
     columns = list(dict.fromkeys([*encoder.columns_in, *ids]))
@@ -188,7 +190,7 @@ def _blocks(model: TableModel, source: Source, ids: Sequence[str]) -> Iterator[F
 
 
 def _ahead(blocks: Iterator[Frame]) -> Generator[Frame]:
-    """The same blocks; the next one is read while one is at work."""
+    """Yield the same blocks, reading the next one while one is being predicted."""
     with ThreadPoolExecutor(1) as reader:
         coming = reader.submit(next, blocks, None)
         while (block := coming.result()) is not None:
@@ -208,7 +210,7 @@ def _texts(column: Any) -> Sequence[str]:
 def _writer(
     path: str, ids: Sequence[str], answers: Sequence[str], source: Source
 ) -> Iterator[Writer]:
-    """The output by its name, whole or not there at all."""
+    """Open the writer that fits the file name; the file is written completely or not at all."""
     from harfe.tables.writers import CsvWriter, ParquetWriter
 
     delimiter, decimal = ",", "."

@@ -1,4 +1,4 @@
-"""`harfe report`: a page about a model."""
+"""`harfe report`: write a page about a model."""
 
 from __future__ import annotations
 
@@ -35,17 +35,21 @@ def add(commands: Any) -> None:
     parser.set_defaults(run=run)
     parser.add_argument("model", help="file written by harfe fit")
     parser.add_argument(
-        "data", help="table with the target column: the one of the fit, or another one"
+        "data", help="table with the target column: the table of the fit, or another"
     )
     parser.add_argument(
-        "-o", "--output", metavar="FILE", default="report.html", help="default: report.html"
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="report.html",
+        help="page to write (default report.html)",
     )
     add_force(parser)
     add_file_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Read, compare with what was fitted, write."""
+    """Read the model and the table, and write the page."""
     check_output(options.output, options.force)
     model = load_model(options.model)
     if model.encoder.target is None:
@@ -60,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     if model.rows_of_fit(frame) is None:
         say(
             f"note: {options.data} is not the table that the model was fitted to; its rows are "
-            "treated as new ones"
+            "treated as new"
         )
     write_report(model, frame, None, options.output)
     sys.stdout.write(f"Report   {options.output}\n")

@@ -1,4 +1,4 @@
-"""What a reader of a report should mind: each caution is a kind and one or two sentences."""
+"""Caveats of a report: each is a kind and one or two sentences."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from harfe.report.content.posterior import ComponentPosterior
 from harfe.report.content.rows import ReportRows
 from harfe.tables.judging import LINEAR, NULL, THIS, TRAINING, no_better_than
 
-# Fewer rows than this, or than this many for each coefficient, and luck plays a large part.
+# With fewer rows than this, or than this many per feature, results depend heavily on chance.
 _FEW_ROWS, _FEW_ROWS_A_FEATURE = 50, 5
-# Errors on new rows that are so many times those of the fit.
+# Ratio of the error on new rows to that on the rows of the fit.
 _LARGE_GAP = 2.0
-# A component whose posterior deviation is more than this share of its own, over the rows.
+# Posterior deviation of a component, as a share of its own deviation over the rows.
 _UNSURE = 0.5
-# A term or variable that is selected in fewer draws than this share.
+# Share of draws that select a term.
 _SELDOM = 0.5
-# Components below this share of the variance are too small to warn of.
+# Components below this share of the variance are too small to warn about.
 _MATTERS = 0.01
 _SOME_ROWS = 500
 _MOST_NAMES = 5
@@ -42,7 +42,7 @@ def cautions(
     stability: Stability | None,
     target: int,
 ) -> list[dict[str, str]]:
-    """All that applies, the gravest first."""
+    """Return all caveats that apply, the most serious first."""
     found = [
         *([] if fitted else [_about_rows(model, rows, holdout)]),
         *_about_errors(errors),
@@ -61,16 +61,16 @@ Caution = tuple[str, str]
 
 
 def _about_rows(model: Any, rows: ReportRows, holdout: ReportRows | None) -> Caution:
-    told = (
-        f"This page was made with {len(rows)} rows that are not those of the fit, which counted "
+    text = (
+        f"This page was made with {len(rows)} rows that are not those of the fit, which had "
         f"{model.inputs_.total_weight:.6g}. "
     )
     if holdout is None:
-        return "other rows", told + (
-            "Errors are measured on them; if some of them were fitted, new rows will be predicted "
-            "worse. The linear and the null model are cross-validated on them."
+        return "other rows", text + (
+            "Errors are measured on them; if the model was fitted to some of them, errors on new "
+            "rows will be larger. The linear model and the null model are cross-validated on them."
         )
-    return "other rows", told + "What is called the rows of the fit below are those given."
+    return "other rows", text + "Training rows below are the rows given."
 
 
 def _about_errors(errors: dict[str, Any]) -> list[Caution]:
@@ -80,8 +80,8 @@ def _about_errors(errors: dict[str, Any]) -> list[Caution]:
         found.append(
             (
                 "no held-out rows",
-                "All errors on this page are those of rows that the model was fitted to: new rows "
-                "will be predicted worse. Pass held-out rows, or fit with residual_cv=5.",
+                "All errors on this page are those of rows that the model was fitted to; errors on "
+                "new rows will be larger. Pass held-out rows, or fit with residual_cv=5.",
             )
         )
     mine, linear, null = (pick(errors, judged, name) for name in (THIS, LINEAR, NULL))
@@ -92,22 +92,22 @@ def _about_errors(errors: dict[str, Any]) -> list[Caution]:
         found.append(
             (
                 "no better than the mean",
-                "The model predicts no better than the mean of the target does: what this page "
-                "shows of inputs and terms is likely to be chance.",
+                "The model predicts no better than the mean of the target: what this page shows "
+                "about inputs and terms is probably due to chance.",
             )
         )
     elif beaten_by == LINEAR:
         found.append(
             (
                 "no better than a linear model",
-                "A plain linear model predicts as well; it is simpler, prefer it.",
+                "A linear model predicts as well or better and is simpler: prefer it.",
             )
         )
     seen = pick(errors, TRAINING, THIS)
     if seen is not None and judged != TRAINING and mine["rmse"] > _LARGE_GAP * seen["rmse"] > 0:
         found.append(
             (
-                "fits its own rows better",
+                "overfitting",
                 f"The error on new rows is {mine['rmse'] / seen['rmse']:.1f} times that on the "
                 "rows of the fit: the model has learned some of their noise. Fewer features may "
                 "predict as well.",
@@ -125,7 +125,7 @@ def _few_rows(model: Any) -> list[Caution]:
 
 
 def _outside(model: Any, rows: ReportRows, holdout: ReportRows | None) -> list[Caution]:
-    """Rows of the fit lie inside, whatever they are."""
+    """Warn of extrapolation; rows of the fit always lie inside the ranges."""
     judged, named = (rows, "rows given") if holdout is None else (holdout, "held-out rows")
     outside = outside_range(model.expansion_, model.inputs_, judged.X)
     share = float(outside.any(axis=1).mean())
@@ -151,14 +151,14 @@ def _clipped(model: Any, rows: ReportRows) -> list[Caution]:
         return []
     text = (
         f"Inputs with outliers are clipped: {_names(names)}. Beyond the bounds (see the table of "
-        f"inputs) the prediction no longer changes; that concerns "
+        f"inputs) the prediction no longer changes; this affects "
         f"{100 * clipped.any(axis=1).mean():.2g} % of the rows."
     )
     return [("clipped inputs", text)]
 
 
 def _unsure(model: Any, rows: ReportRows, target: int) -> list[Caution]:
-    """Components that the posterior of the coefficients says little about."""
+    """Warn of components that the posterior of the coefficients leaves uncertain."""
     parts = anova(model.expansion_, model.inputs_.distribution, target)
     posterior = ComponentPosterior.of(model, parts)
     if posterior is None:
@@ -175,8 +175,8 @@ def _unsure(model: Any, rows: ReportRows, target: int) -> list[Caution]:
         return []
     text = (
         f"The data say little about what {_names(names)} "
-        f"{'adds' if len(names) == 1 else 'add'}: the posterior deviation is more than half of "
-        "its size."
+        f"{'adds' if len(names) == 1 else 'add'}: the posterior standard deviation is more than "
+        "half of the effect."
     )
     return [("unstable components", text)]
 
@@ -196,7 +196,7 @@ def _seldom(model: Any, stability: Stability | None) -> list[Caution]:
     text = (
         f"Of {len(own)} terms, {len(seldom)} were kept in fewer than half of "
         f"{stability.n_draws} fits with other random features{rows}: {_names(seldom)}. Trust "
-        "what the model predicts more than which of these terms it uses."
+        "the predictions more than the choice of these terms."
     )
     return [("unstable terms", text)]
 
@@ -209,7 +209,7 @@ def _search(model: Any) -> list[Caution]:
         found.append(
             (
                 "search cut short",
-                "The search for settings was ended early; a longer one may predict better.",
+                "The search for settings was stopped early; a longer one may predict better.",
             )
         )
     return found

@@ -1,4 +1,4 @@
-"""What the fitted function consists of: shares of the variance, curves and maps of components."""
+"""Components of the fitted function: shares of the variance, curves and maps."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from harfe.report.content.errors import rounded
 from harfe.report.content.posterior import ComponentPosterior
 from harfe.report.content.rows import ReportRows
 
-# Components that explain less are listed, not drawn.
+# Components that explain less of the variance are listed, not drawn.
 _SMALLEST_SHARE = 1e-3
 _MOST_CURVES, _MOST_MAPS = 24, 9
 _CURVE_POINTS, _MAP_POINTS = 61, 25
-# Inputs of so few values are drawn as points.
+# Inputs with at most this many values are drawn as points.
 _FEW_VALUES = 12
 _MAP_DOTS = 150
 
 
 def explanation(model: Any, target: int) -> dict[str, Any]:
-    """Tables of what matters, as rows."""
+    """Return the tables of the explanation as rows."""
     with warnings.catch_warnings():
-        # The page says itself what the warning says.
+        # The page shows the warning among its caveats.
         warnings.simplefilter("ignore", UserWarning)
         found = model.explain(target=target)
     variables = [
@@ -55,7 +55,7 @@ def _rows(table: Table) -> list[dict[str, Any]]:
 
 
 def drawn_components(model: Any, rows: ReportRows, target: int) -> dict[str, Any]:
-    """Values of the strongest components on grids: curves of one input, maps of two."""
+    """Evaluate the strongest components on grids: curves of one input, maps of two."""
     expansion, kept = model.expansion_, model.inputs_
     parts = anova(expansion, kept.distribution, target)
     order = [i for i in np.argsort(-parts.shares, kind="stable") if parts.shares[i] > 0]

@@ -1,4 +1,4 @@
-"""The errors of a report: those of `harfe.tables.judging`, and where predictions are off."""
+"""Errors in a report: those of `harfe.tables.judging`, and the residuals behind them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def errors(
     fitted: bool = True,
     measured: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Errors of the model, of a linear model and of the mean, on all rows there are.
+    """Collect the errors of the model, of a linear model and of the mean, on all available rows.
 
     Parameters
     ----------
@@ -46,22 +46,22 @@ def errors(
     target : int
     fitted : bool, default=True
         Whether `rows` are those of the fit. If not, and nothing is held out, all three models
-        predict rows that they have not seen: the simple ones are fitted without each fold.
+        predict unseen rows: the simple ones are cross-validated.
     measured : mapping, default=None
-        What `harfe.tables.judging.judge` said after the fit; None asks it now.
+        Result of `harfe.tables.judging.judge` from the fit; None computes it now.
     """
     if not fitted and holdout is None:
         given = {GIVEN: judge_on(model, rows, target)}
-        return _told(given, GIVEN, _coverage(model, rows, target))
+        return _collected(given, GIVEN, _coverage(model, rows, target))
     table = {TRAINING: judge_training(model, rows, target)}
     error = measured or judge(model, rows, holdout, target)
     judged = TRAINING if error is None else error["kind"]
     if error is not None:
         table[judged] = error["models"]
-    return _told(table, judged, None if holdout is None else _coverage(model, holdout, target))
+    return _collected(table, judged, None if holdout is None else _coverage(model, holdout, target))
 
 
-def _told(
+def _collected(
     table: dict[str, dict[str, dict[str, float | None]]],
     judged: str,
     interval: dict[str, Any] | None,
@@ -82,13 +82,13 @@ def _told(
 
 
 def pick(found: dict[str, Any], rows: str, model: str) -> dict[str, Any] | None:
-    """One line of the table of errors."""
+    """Return one line of the table of errors."""
     lines = (line for line in found["table"] if line["rows"] == rows and line["model"] == model)
     return next(lines, None)
 
 
 def scatter(rows: ReportRows, where: str) -> dict[str, Any]:
-    """Observed against predicted, for a sample of the rows; and by groups, for all of them."""
+    """Return observed and predicted values of a sample of the rows, and of all rows by groups."""
     some = rows.sample(_MOST_POINTS)
     return {
         "rows": where,
@@ -100,7 +100,7 @@ def scatter(rows: ReportRows, where: str) -> dict[str, Any]:
 
 
 def distribution(rows: ReportRows, where: str) -> dict[str, Any]:
-    """Histogram of observed minus predicted, and how large it usually is."""
+    """Return the histogram and quantiles of the residuals."""
     residual = rows.residual
     edges = np.histogram_bin_edges(residual, "auto")
     if len(edges) > _MOST_BINS + 1:
@@ -121,7 +121,7 @@ def distribution(rows: ReportRows, where: str) -> dict[str, Any]:
 
 
 def rounded(values: NDArray[np.float64], digits: int = 5) -> list[float]:
-    """Numbers for a drawing, with no more digits than it can show."""
+    """Round numbers to the digits that a drawing can show."""
     return [float(f"{value:.{digits}g}") for value in np.asarray(values, dtype=float)]
 
 
@@ -130,7 +130,7 @@ def _quotient(value: float | None, unit: float | None) -> float | None:
 
 
 def _coverage(model: Any, rows: ReportRows, target: int) -> dict[str, Any] | None:
-    """How many held-out rows lie in the 90 % intervals of the model."""
+    """Return the share of rows within the 90 % intervals of the model."""
     if model.uncertainty_ is None:
         return None
     try:
@@ -147,7 +147,7 @@ def _coverage(model: Any, rows: ReportRows, target: int) -> dict[str, Any] | Non
 
 
 def _groups(rows: ReportRows) -> list[dict[str, Any]]:
-    """Rows in groups of similar prediction: what was predicted, what was seen."""
+    """Group rows by prediction, with the mean predicted and observed value of each group."""
     order = np.argsort(rows.prediction, kind="stable")
     groups = []
     for places in np.array_split(order, min(_GROUPS, len(rows))):

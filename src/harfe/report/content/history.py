@@ -1,4 +1,4 @@
-"""How a model was found: rounds of the pursuit, error by number of features, laws tried."""
+"""How a model was fitted: rounds of the pursuit, error by number of features, laws tried."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ KINDS = {
     "refined": "matched, with trained weights",
 }
 
-# Pools of a search that a drawing can hold as lines of their own; of more, the best of the others.
+# Up to this many pools of a search get a line each; of more, the chosen one and the best other.
 _MOST_LINES = 4
 _OTHERS = "best of the other pools"
 
-# Rows on which a path is computed anew.
+# Maximum number of rows to compute a path on.
 _PATH_ROWS = 5000
 
 
 def convergence(model: Any) -> dict[str, Any]:
-    """Objective and residual of every round."""
-    # A match has no objective, only one round.
+    """Return objective and residual of every round."""
+    # A matched model has no objective and only one round.
     objective = np.asarray(model.history_.get("objective", ()), dtype=float)
     return {
         "objective": objective.tolist(),
@@ -40,7 +40,7 @@ def convergence(model: Any) -> dict[str, Any]:
 
 
 def laws(model: Any) -> list[dict[str, Any]]:
-    """Candidates for the law of the features and the held-out error of their dense solutions."""
+    """Return the candidate laws and the held-out errors of their dense solutions."""
     learned = getattr(model, "learned_law_", None)
     if learned is None:
         return []
@@ -54,10 +54,10 @@ def laws(model: Any) -> list[dict[str, Any]]:
 def error_path(
     model: Any, rows: ReportRows, holdout: ReportRows | None, target: int
 ) -> dict[str, Any] | None:
-    """Root mean square error against the number of features.
+    """Return the root mean square error by number of features.
 
-    A search has its own table of held-out errors. For a single fit the kept features are pruned one
-    after the other, each time with a ridge solution on those that stay.
+    A search has its own table of held-out errors. For a single fit, the kept features are pruned
+    step by step, with a ridge solution on the remaining ones at each step.
     """
     if hasattr(model, "mse_path_"):
         return _searched(model)
@@ -68,7 +68,7 @@ def error_path(
 
 def _searched(model: Any) -> dict[str, Any]:
     paths = error_paths(model)
-    # Pools that ran on fewer folds than others cannot be compared with them.
+    # Pools that ran on fewer folds than others are not comparable.
     n_folds = int(paths.n_folds.max())
     mean = np.where(paths.n_folds == n_folds, paths.mean, np.nan)
     spread = paths.standard_error
@@ -91,10 +91,10 @@ def _searched(model: Any) -> dict[str, Any]:
 def _line(
     sizes: NDArray[np.int_], mean: NDArray[np.float64], spread: NDArray[np.float64], name: str
 ) -> dict[str, Any]:
-    """Root mean square error at every size that was run, with the standard error of the root."""
+    """Return the root mean square error of every size that was run, with its standard error."""
     run = np.isfinite(mean)
     root = np.sqrt(mean[run])
-    # To first order; a single fold has none to tell of.
+    # To first order; 0 if unknown, as for a single fold.
     known = np.isfinite(spread[run]) & (root > 0)
     error = np.divide(spread[run], 2 * root, out=np.zeros_like(root), where=known)
     return {
@@ -108,7 +108,7 @@ def _line(
 def _best_of(
     mean: NDArray[np.float64], spread: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """For every size the best of several pools."""
+    """Return the best of several pools for every size."""
     place = np.argmin(np.where(np.isfinite(mean), mean, np.inf), axis=0)[None]
     return (
         np.take_along_axis(mean, place, axis=0)[0],

@@ -1,12 +1,12 @@
-"""How sure a component is: its posterior deviation, by the ridge posterior of the coefficients.
+"""Posterior standard deviation of components, from the ridge posterior of the coefficients.
 
-A component is linear in the coefficients, f_u(x) = Σ_j c_j g_ju(x), with g_ju the component of the
-feature j alone. With c in the units of the scaled problem their posterior covariance is
-σ²/M (A_S*WA_S/M + α)⁻¹, `harfe.model.uncertainty`, so
+A component is linear in the coefficients, f_u(x) = Σ_j c_j g_ju(x), where g_ju is the component of
+feature j alone. With c in the units of the scaled problem, their posterior covariance is
+σ²/M (A_S*WA_S/M + α)⁻¹ (`harfe.model.uncertainty`), so
 
     Var f_u(x) = σ²/M |L⁻¹ g_u(x)|²,   L L* = A_S*WA_S/M + α.
 
-The choice of the features is taken for given: this is the least that a component is unsure by.
+The choice of features is taken as given, so the true uncertainty of a component is larger.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST_FEATURES = 2000
 
 @dataclass(frozen=True)
 class ComponentPosterior:
-    """Posterior of the components of a fitted function; make one with `of`."""
+    """Posterior of the components of a fitted function; create one with `of`."""
 
     parts: Anova
     chi: NDArray[np.complex128]
@@ -38,7 +38,7 @@ class ComponentPosterior:
 
     @classmethod
     def of(cls, model: Any, parts: Anova) -> ComponentPosterior | None:
-        """None where the fit kept no residuals to learn the noise from, or features are no sines.
+        """Return the posterior; None without residuals to estimate the noise, or without waves.
 
         Parameters
         ----------
@@ -47,7 +47,7 @@ class ComponentPosterior:
             Of its expansion.
         """
         features = parts.expansion.features
-        # Complex features have complex coefficients, which this does not treat.
+        # Complex coefficients are not supported.
         if model.uncertainty_ is None or not features.is_wave or features.is_complex:
             return None
         posterior = model.uncertainty_.posterior
@@ -63,13 +63,13 @@ class ComponentPosterior:
         return cls(parts, chi, present, posterior.factor, posterior.scale, noise)
 
     def deviation(self, u: IndexSet, X_u: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Posterior standard deviation of the component on u, shape (rows,).
+        """Return the posterior standard deviation of the component on u, shape (rows,).
 
         Parameters
         ----------
         u : tuple of int
         X_u : array of shape (rows, len(u))
-            Values of the variables of u, in the user's units.
+            Values of the inputs in u, in the user's units.
         """
         expansion = self.parts.expansion
         features = expansion.features

@@ -1,4 +1,4 @@
-"""Rows of a report, checked once, and which of them the model was fitted to."""
+"""Rows of a report, checked once, and whether the model was fitted to them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harfe.explain.inputs.summary import InputSummary
 from harfe.tables.judging import stored
 from harfe.tables.rows import TrainingRows, training_rows
 
-# Rows that are looked at where a sample tells as much: means of terms, paths, clouds of points.
+# Sample size where a sample is enough, as for means of terms.
 _SAMPLE = 20_000
 
 
@@ -42,16 +42,17 @@ class ReportRows:
 
     @classmethod
     def of(cls, model: Any, X: Any, y: Any, sample_weight: Any, target: int) -> ReportRows:
-        """Check what the user passed, and predict."""
+        """Check the arguments, and predict."""
         X = check_inputs(model, X, reset=False)
         y = check_targets(y, len(X))
         n_targets = len(model.expansion_.coef)
         if y.dtype.kind == "c" or model.expansion_.complex_output:
-            raise ValueError("a report page is for real targets; this model or y is complex")
+            raise ValueError("a report page needs real targets; this model or y is complex")
         y = y.reshape(len(y), -1)
         if y.shape[1] != n_targets:
             raise ValueError(
-                f"y has {y.shape[1]} targets, but the model was fitted to {n_targets}; pass those"
+                f"y has {y.shape[1]} targets, but the model was fitted to {n_targets}; pass y of "
+                f"shape (rows, {n_targets})"
             )
         weights = check_weights(sample_weight, X) if sample_weight is not None else np.ones(len(X))
         counted = weights > 0
@@ -72,25 +73,25 @@ class ReportRows:
         return np.asarray(self.weights / self.weights.sum())
 
     def take(self, rows: NDArray[np.intp]) -> ReportRows:
-        """Some of the rows."""
+        """Return some of the rows."""
         return ReportRows(self.X[rows], self.y[rows], self.weights[rows], self.prediction[rows])
 
     def sample(self, most: int = _SAMPLE) -> ReportRows:
-        """At most so many rows, the same ones every time, in their order."""
+        """Return at most `most` rows in order, the same ones every time."""
         if len(self) <= most:
             return self
         chosen = np.random.default_rng(0).choice(len(self), most, replace=False)
         return self.take(np.sort(chosen))
 
     def fingerprint(self, columns: Sequence[str]) -> str:
-        """Sixteen hexadecimal digits that change with any number, weight or name."""
+        """Return sixteen hexadecimal digits that depend on all values, weights and names."""
         digest = hashlib.sha256(json.dumps([self.X.shape, list(columns)]).encode())
         for array in (self.X, self.y, self.weights):
             digest.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
         return digest.hexdigest()[:16]
 
     def are_those_of(self, kept: InputSummary, target: int) -> bool:
-        """Whether these can be the rows that a fit has seen: same weight, ranges and mean."""
+        """Whether these can be the rows of the fit: same total weight, ranges and mean."""
         unit = float(np.sqrt(kept.variance_joint[target])) or 1.0
         mean = float(self.share @ self.prediction)
         return bool(
@@ -103,14 +104,14 @@ class ReportRows:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a report rests on.
+    """The rows behind a report.
 
     Attributes
     ----------
     rows : ReportRows
         Those of the fit, or new ones.
     holdout : ReportRows or None
-        Rows that were not fitted, to judge the model by.
+        Rows held out from the fit, to measure the error on.
     fitted : bool
         Whether `rows` are those of the fit.
     measured : mapping or None
@@ -133,7 +134,7 @@ class Evidence:
         y_holdout: Any,
         target: int,
     ) -> Evidence:
-        """Check what the user passed, arrays or the table of a table model."""
+        """Check the arguments: arrays, or the table of a table model."""
         encoder = getattr(model, "encoder", None)
         estimator = model if encoder is None else model.model
         if not hasattr(estimator, "inputs_"):
@@ -144,7 +145,7 @@ class Evidence:
         if y is None and encoder is not None:
             if X_holdout is not None or y_holdout is not None:
                 raise ValueError(
-                    "X_holdout needs y; with y=None the model knows which rows it held out"
+                    "X_holdout needs y; with y=None the rows held out by the fit are used"
                 )
             return cls._of_table(model, X)
         if (X_holdout is None) != (y_holdout is None):
@@ -171,7 +172,7 @@ class Evidence:
 
 
 def _encoded(encoder: Any, table: Any) -> Any:
-    """Rows as the model takes them; arrays pass, as they are encoded already."""
+    """Encode a table; arrays are already encoded."""
     if table is None or isinstance(table, np.ndarray):
         return table
     return encoder.encode(table)

@@ -1,4 +1,4 @@
-"""Everything a report says, as one dictionary of plain data; `harfe.report.page.page` draws it."""
+"""The whole content of a report as one dictionary; `harfe.report.page.page` renders it."""
 
 from __future__ import annotations
 
@@ -39,35 +39,36 @@ def summarise(
     stability: Stability | None = None,
     meta: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Collect what there is to say about a fitted model.
+    """Collect the content of a report about a fitted model.
 
     Parameters
     ----------
     model : HARFERegressor, HARFERegressorCV, or a table model that wraps one
-        Fitted, to real targets.
+        Fitted to real targets.
     X, y : arrays of shape (rows, inputs) and (rows,)
-        The rows of the fit, or new ones. For a table model X may be a table; with y=None the
-        target is a column of it, and if it is the table of the fit, the model knows which of its
-        rows it was fitted to, and the errors are those that the fit measured.
+        The rows of the fit, or new ones. For a table model, X may be a table, and with y=None the
+        target is one of its columns. If it is the table of the fit, the rows of the fit are
+        recognised, and the errors are those that the fit measured.
     sample_weight : array of shape (rows,), default=None
         Weights of these rows in the fit.
     X_holdout, y_holdout : arrays, default=None
         Rows that the model has not seen. Without them, and if X are the rows of the fit, errors
-        come from its out-of-fold residuals or, failing that, from its own rows, as the page says.
+        come from its out-of-fold residuals or, failing that, from its own rows; the page says
+        which.
     target_name : str, default=None
-        None is the target of a table model, or "y".
+        None means the target of a table model, or "y".
     target : int, default=0
-        Which of several targets.
+        Index of the target, if there are several.
     stability : Stability, default=None
-        What ``model.stability(X, y)`` found, to warn of terms that are seldom kept.
+        Result of ``model.stability(X, y)``, to warn of terms that are rarely kept.
     meta : dict, default=None
-        Further facts, shown as they are: source, command, ... None takes those of a table model.
-        The entry ``created`` takes the place of the time now.
+        Further facts to show: source, command, ... None takes those of a table model. The entry
+        ``created`` replaces the current time.
 
     Returns
     -------
     dict
-        Strings, numbers, None, lists and dictionaries; no NaN.
+        Only strings, numbers, None, lists and dictionaries; no NaN.
     """
     found = Evidence.of(model, X, y, sample_weight, X_holdout, y_holdout, target)
     rows, holdout, fitted = found.rows, found.holdout, found.fitted
@@ -79,7 +80,7 @@ def summarise(
     judged, where = (holdout, HELD_OUT) if holdout is not None else (rows, TRAINING)
     if holdout is None and not fitted:
         where = GIVEN
-    told = errors(model, rows, holdout, target, fitted=fitted, measured=found.measured)
+    measured = errors(model, rows, holdout, target, fitted=fitted, measured=found.measured)
     explained = explanation(model, target)
     facts = dict(meta or {})
     summary = {
@@ -89,7 +90,7 @@ def summarise(
         "model": _model(model, target),
         "data": _data(model, rows, holdout)
         | {"fitted": fitted, "n_fitted": float(model.inputs_.total_weight)},
-        "errors": told,
+        "errors": measured,
         "scatter": scatter(judged, where),
         "distribution": distribution(judged, where),
         "convergence": convergence(model),
@@ -106,7 +107,7 @@ def summarise(
             rows,
             holdout,
             fitted=fitted,
-            errors=told,
+            errors=measured,
             dependence=explained["dependence"],
             stability=stability,
             target=target,
@@ -122,7 +123,7 @@ def summarise(
 
 
 def _facts(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """What a table model knows of its fit and the page says nowhere else."""
+    """Return the facts about a table model's fit that the page does not show elsewhere."""
     return {
         name: value
         for name, value in meta.items()
@@ -167,7 +168,7 @@ def _data(model: Any, rows: ReportRows, holdout: ReportRows | None) -> dict[str,
         "fingerprint": rows.fingerprint(columns),
         "n_holdout": 0 if holdout is None else len(holdout),
         "fingerprint_holdout": None if holdout is None else holdout.fingerprint(columns),
-        # A target that was centred has the rounding of its mean left.
+        # The mean of a centred target is only rounding error.
         "target_mean": 0.0 if abs(mean) < 1e-12 * deviation else mean,
         "target_deviation": deviation,
         "target_lower": float(rows.y.min()),
@@ -196,7 +197,7 @@ def _inputs(model: Any) -> list[dict[str, Any]]:
 
 
 def _settings(model: Any) -> dict[str, str]:
-    """Parameters that differ from the defaults, as Python would write them."""
+    """Return the parameters that differ from the defaults, as in Python."""
     defaults = type(model)().get_params(deep=False)
     settings = {}
     for name, value in sorted(model.get_params(deep=False).items()):
@@ -216,7 +217,7 @@ def _plain(value: Any) -> Any:
 
 
 def _finite(value: Any) -> Any:
-    """The same with None for what JSON has no number for."""
+    """Replace numbers that JSON does not have by None."""
     if isinstance(value, dict):
         return {name: _finite(entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):

@@ -1,11 +1,11 @@
-"""The model as the page computes it: inputs to move, features with every digit, what they add.
+"""The model as the page computes it: inputs to change, features at full precision, contributions.
 
     prediction = baseline + Σ_u f_u(x)
 
-For waves the f_u are the components of `harfe.explain.anova`, which the page computes from the
-features and the means χ of their factors. Whatever digits χ has, the sum is the prediction: the
-product of (e - χ) + χ over the variables of a feature is that of e. Other features have no such
-closed form; there the f_u are terms as fitted, less their means over the rows.
+For waves, the f_u are the components of `harfe.explain.anova`, which the page computes from the
+features and the means χ of their factors e. However χ is rounded, the sum is the prediction,
+because the product of (e - χ) + χ over the inputs of a feature is the product of e. Other features
+have no such closed form; their f_u are terms as fitted, minus their means over the rows.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from harfe.model.terms import group_features, term_values
 from harfe.report.content.errors import rounded
 from harfe.report.content.rows import ReportRows
 
-# A page with more features is too large and too slow.
+# With more features, a page would be too large and too slow.
 _MOST_FEATURES = 5000
-# Beyond, a feature has more components than a page should hold.
+# With more inputs, a feature has too many components for a page.
 _MOST_VARIABLES = 6
 _MEAN_DIGITS = 9
 _ROW_BLOCK = 2048
@@ -36,7 +36,7 @@ _ROW_BLOCK = 2048
 def what_if(
     model: Any, rows: ReportRows, target: int, encoder: Any = None
 ) -> dict[str, Any] | None:
-    """All that a page needs to predict; None for models that are too large for a page."""
+    """Return what a page needs to predict; None if the model is too large for a page."""
     expansion: Expansion = model.expansion_
     if len(expansion.features) > _MOST_FEATURES:
         return None
@@ -46,7 +46,7 @@ def what_if(
     groups = [
         g for g in categories(expansion.columns, rows.X, encoder) if set(g.places) & set(used)
     ]
-    # Levels of a category come together, those that the model does not use as well.
+    # All levels of a category are shown, also those that the model does not use.
     shown = sorted({*used, *(k for g in groups for k in g.places if k is not None)})
     place = {k: i for i, k in enumerate(shown)}
     start = _most_frequent(groups, rows)
@@ -77,9 +77,9 @@ def what_if(
 
 
 def _adds(model: Any, rows: ReportRows, target: int, place: dict[int, int]) -> dict[str, Any]:
-    """What the prediction is the sum of, and how much each part varies.
+    """Return the parts that add up to the prediction, and how much each varies.
 
-    `place` tells where an input stands in the panel.
+    `place` maps inputs to their positions in the panel.
     """
     expansion: Expansion = model.expansion_
     pool = expansion.features
@@ -115,7 +115,7 @@ def _components(
             for k, w in zip(variables, values[present], strict=True)
         ]
         means.append([rounded(np.array([c.real, c.imag]), _MEAN_DIGITS) for c in chi])
-        # Bit p of a subset says whether it holds the variable at place p.
+        # Bit p of a subset says whether it contains the input at place p.
         subsets = range(1, 2 ** len(variables))
         owners.append(
             [
@@ -136,7 +136,7 @@ def _components(
 
 @dataclass(frozen=True)
 class Category:
-    """A column of texts: its levels and, for each, the input that is 1 there, if it has one."""
+    """A categorical column: its levels and, for each, its input, if it has one."""
 
     name: str
     levels: tuple[str, ...]
@@ -146,10 +146,11 @@ class Category:
 def categories(
     columns: tuple[str, ...], X: NDArray[np.float64], encoder: Any = None
 ) -> list[Category]:
-    """Inputs that are levels of one category.
+    """Group inputs that are levels of one category.
 
-    An encoder of tables knows them. Without one they are told by names such as ``color=red`` and by
-    values, 0 or 1 and at most one of them 1, so that a name with "=" in it does no harm.
+    A table encoder has this information. Without one, they are recognised by names such as
+    ``color=red`` and by their values (0 or 1, and at most one of them 1), so that other names that
+    contain "=" do no harm.
     """
     place = {column: k for k, column in enumerate(columns)}
     if encoder is not None:
@@ -177,12 +178,12 @@ def categories(
 
 
 def _coefficients(c: Any, is_complex: bool) -> list[float]:
-    """Factor of φ, or those of its two parts, as Re cφ = Re c·Re φ - Im c·Im φ."""
+    """Return the factor of φ, or of its two parts, as Re cφ = Re c·Re φ - Im c·Im φ."""
     return [float(c.real), -float(c.imag)] if is_complex else [float(np.real(c))]
 
 
 def _most_frequent(groups: list[Category], rows: ReportRows) -> dict[int, float]:
-    """Inputs of categories at their most frequent level."""
+    """Return the inputs of categories set to the most frequent level."""
     start: dict[int, float] = {}
     for group in groups:
         known = [k for k in group.places if k is not None]
@@ -216,7 +217,7 @@ def _input(model: Any, X: NDArray[np.float64], k: int, start: float | None) -> d
 def _term_moments(
     expansion: Expansion, rows: ReportRows, target: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and deviation of every raw term over the rows."""
+    """Return mean and standard deviation of every term as fitted over the rows."""
     n_terms = len(group_features(expansion))
     mean = np.zeros(n_terms)
     for part in blocks(len(rows), _ROW_BLOCK):

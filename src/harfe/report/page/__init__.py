@@ -1,1 +1,1 @@
-"""What a report looks like: plain data to one HTML page."""
+"""Rendering of a report: from plain data to one HTML page."""

@@ -1,4 +1,4 @@
-"""Figures of a report page: each takes a part of the summary and gives its drawing and tables."""
+"""Figures of a report page: each function turns part of the summary into drawing and tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harfe.report.page.svg import LESS, MORE, Axis, Drawing, opacity
 from harfe.report.page.tables import ROWS_TEXT, Table
 from harfe.report.page.text import columns_alike, number, percent
 
-# Points of a curve, and of a side of a map, in its table.
+# Table rows of a curve, and rows and columns of a map.
 _CURVE_ROWS, _MAP_ROWS = 13, 7
 _THIRD: dict[str, Any] = {"width": 370.0, "height": 270.0}
 _SMALL: dict[str, Any] = {"width": 330.0, "height": 210.0, "n_ticks": 4}
@@ -19,7 +19,7 @@ _SMALL: dict[str, Any] = {"width": 330.0, "height": 210.0, "n_ticks": 4}
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing with a heading, a note, a legend of (class, name), and its tables on demand."""
+    """A drawing with a heading, a note, a legend of (class, name), and tables on demand."""
 
     ident: str
     title: str
@@ -31,7 +31,7 @@ class Figure:
 
 
 def parity(summary: dict[str, Any]) -> Figure:
-    """Observed against predicted values."""
+    """Plot observed against predicted values."""
     part, target = summary["scatter"], summary["target"]
     xs, ys = part["predicted"], part["observed"]
     both = Axis.around([*xs, *ys])
@@ -51,7 +51,7 @@ def parity(summary: dict[str, Any]) -> Figure:
 
 
 def residuals(summary: dict[str, Any]) -> Figure:
-    """What is left, against the prediction."""
+    """Plot residuals against predicted values."""
     part, target = summary["scatter"], summary["target"]
     xs = part["predicted"]
     ys = [y - x for x, y in zip(xs, part["observed"], strict=True)]
@@ -77,7 +77,7 @@ def _sample(part: dict[str, Any]) -> str:
 
 
 def _groups(part: dict[str, Any], columns: dict[str, str]) -> tuple[str, list[Table]]:
-    """Rows grouped by prediction: these entries of the summary under these titles."""
+    """Tabulate rows grouped by prediction: these entries of the summary under these titles."""
     groups = part["groups"]
     texts = {key: columns_alike([g[key] for g in groups]) for key in ("from", "to", *columns)}
     texts["n_rows"] = [str(g["n_rows"]) for g in groups]
@@ -88,7 +88,7 @@ def _groups(part: dict[str, Any], columns: dict[str, str]) -> tuple[str, list[Ta
 
 
 def distribution(summary: dict[str, Any]) -> Figure:
-    """Histogram of the residuals."""
+    """Plot the histogram of the residuals."""
     part = summary["distribution"]
     edges, counts, rows = part["edges"], part["counts"], ROWS_TEXT[part["rows"]]
     middle = [(a + b) / 2 for a, b in pairwise(edges)]
@@ -119,7 +119,7 @@ def distribution(summary: dict[str, Any]) -> Figure:
 
 
 def convergence(summary: dict[str, Any]) -> Figure | None:
-    """Objective of every round; None where there was but one."""
+    """Plot the objective of every round; None if there was only one."""
     part = summary["convergence"]
     objective, residual, best = part["objective"], part["relative_residual"], part["best_round"]
     if len(objective) < 2:
@@ -145,15 +145,15 @@ def convergence(summary: dict[str, Any]) -> Figure | None:
 
 
 def path(summary: dict[str, Any]) -> Figure | None:
-    """Error against the number of features."""
+    """Plot the error against the number of features."""
     part = summary["path"]
     if part is None:
         return None
-    # The first colour is the one that the eye goes to.
+    # The chosen line gets the first colour.
     lines = sorted(part["lines"], key=lambda line: not line["chosen"])
     main, size = lines[0], part["chosen_size"]
     values = [v for line in lines for v in line["rmse"]]
-    # Differences that are small against the spread over the folds must look small.
+    # Differences that are small compared with the spread over the folds must look small.
     for s, value, spread in zip(
         main["size"], main["rmse"], main["standard_error"] or [], strict=False
     ):
@@ -186,7 +186,7 @@ def path(summary: dict[str, Any]) -> Figure | None:
     return Figure(
         "path",
         "Error by number of features",
-        f"The model has {size} (vertical line).{band}",
+        f"The vertical line marks the size of the model, {size}.{band}",
         drawing,
         "Table: error by number of features",
         [Table(["Features", *(line["name"] for line in lines)], rows, "RMSE")],
@@ -195,12 +195,12 @@ def path(summary: dict[str, Any]) -> Figure | None:
 
 
 def curves(summary: dict[str, Any]) -> list[Figure]:
-    """What each input adds by itself."""
+    """Plot what each input adds by itself."""
     found = summary["drawn"]["curves"]
     ends = [y for curve in found for side in (-1, 1) for y in _edge(curve, side)]
     heights = [y for curve in found for y in curve["y"]]
     reach = 1.5 * max(map(abs, heights), default=1.0)
-    # A curve that nobody knows anything about must not flatten all the others.
+    # The wide band of an uncertain curve must not flatten all the others.
     scale = Axis.around([*heights, 0.0, *(min(max(y, -reach), reach) for y in ends)])
     return [_curve(f"curve{k}", curve, scale) for k, curve in enumerate(found)]
 
@@ -233,24 +233,24 @@ def _curve(ident: str, curve: dict[str, Any], scale: Axis) -> Figure:
 
 
 def _edge(curve: dict[str, Any], side: int) -> list[float]:
-    """A curve plus or minus two deviations, or itself if nothing is known of them."""
+    """Return a curve plus or minus two deviations, or the curve itself if they are unknown."""
     unsure = curve["deviation"] or [0.0] * len(curve["y"])
     return [y + 2 * side * e for y, e in zip(curve["y"], unsure, strict=True)]
 
 
 def maps(summary: dict[str, Any]) -> list[Figure]:
-    """What pairs of inputs add beyond their curves."""
+    """Plot what pairs of inputs add beyond their curves."""
     limit = map_limit(summary)
     return [_map(f"map{k}", part, limit) for k, part in enumerate(summary["drawn"]["maps"])]
 
 
 def map_limit(summary: dict[str, Any]) -> float:
-    """The strongest colour: what maps come to where rows are, not in empty corners."""
+    """Return the value of the strongest colour, from where rows are, not from empty corners."""
     return max((part["limit"] for part in summary["drawn"]["maps"]), default=1.0) or 1.0
 
 
 def map_colours() -> list[str]:
-    """The colours of maps from the lowest value to the highest, as stops of a gradient."""
+    """Return the colours of maps from lowest to highest value, as stops of a gradient."""
     steps = [k / 8 for k in range(9)]
     stops = [(LESS, size, 50 - 50 * size) for size in reversed(steps)]
     stops += [(MORE, size, 50 + 50 * size) for size in steps]

@@ -1,4 +1,4 @@
-"""The summary of a model as one HTML page: no network, no library, one file."""
+"""Render the summary of a model as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ if TYPE_CHECKING:
 
 
 def render(summary: dict[str, Any]) -> str:
-    """Write a page from what `summarise` returned.
+    """Return a page made from a summary.
 
     Parameters
     ----------
     summary : dict
+        As returned by `summarise`.
 
     Returns
     -------
     str
-        A whole HTML document. It loads nothing; its script is the only one that may run.
+        A whole HTML document. It loads nothing and runs no script but its own.
     """
     drawn = {
         "curves": figures.curves(summary),
@@ -65,12 +66,12 @@ def render(summary: dict[str, Any]) -> str:
 
 @cache
 def _environment() -> Environment:
-    """Templates that escape whatever they are given; made once, when the first page is."""
+    """Return the templates, which escape all values; created with the first page."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup, escape
 
     def breakable(name: object) -> Markup:
-        """A name that may be broken after an underscore."""
+        """Allow a line break after each underscore of a name."""
         return escape(name).replace("_", Markup("_<wbr>"))
 
     def capitalised(text: str) -> str:
@@ -114,7 +115,7 @@ def _own_file(name: str) -> str:
 
 
 def _functions() -> str:
-    """Activations in the script: name, and a·φ(z), or a·Re φ(z) + b·Im φ(z)."""
+    """Return the activations for the script: name, and a·φ(z), or a·Re φ(z) + b·Im φ(z)."""
     sums = {
         name: " + ".join(f"{c} * ({part})" for c, part in zip("ab", row.script, strict=False))
         for name, row in ACTIVATIONS.items()
@@ -123,13 +124,13 @@ def _functions() -> str:
 
 
 def _notes(summary: dict[str, Any]) -> list[str]:
-    """Notes of the explanation that are not among the caveats."""
+    """Return the notes of the explanation that are not among the caveats."""
     said = {caution["text"].rstrip(".").lower() for caution in summary["cautions"]}
     return [n for n in summary["explanation"]["notes"] if n.rstrip(".").lower() not in said]
 
 
 def _panel(summary: dict[str, Any]) -> dict[str, Any] | None:
-    """The model for the page, its inputs in order of importance."""
+    """Return the model for the what-if panel, its inputs in order of importance."""
     panel = summary["what_if"]
     if panel is None:
         return None

@@ -1,7 +1,7 @@
-"""Geometry of the drawings of a report page; the template `chart` makes SVG of it.
+"""Geometry of the drawings on a report page, which the template `chart` turns into SVG.
 
-Colours are classes: the style sheet has a light and a dark version. A drawing also says where its
-values lie, so that the page can show those under the pointer.
+Colours are CSS classes, with a light and a dark version. A drawing also records where its values
+lie, so that the page can show the value under the pointer.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import Any
 
 from harfe.report.page.text import number
 
-# Width of a digit, at the size of labels.
+# Width of a digit in a label.
 _DIGIT = 6.7
 _LINE = 15
 
-# Blue for less, orange for more: told apart by colour-blind readers, on light and on dark.
+# Blue for less, orange for more: colour-blind readers can distinguish them, on light and dark.
 LESS, MORE = (38, 132, 200), (226, 114, 28)
 
 
 @dataclass(frozen=True)
 class Axis:
-    """Values from low to high, along a line or its logarithm."""
+    """An axis from low to high, linear or logarithmic."""
 
     low: float
     high: float
@@ -38,7 +38,7 @@ class Axis:
     def around(
         cls, values: Sequence[float], label: str = "", *, log: bool = False, pad: float = 0.04
     ) -> Axis:
-        """Room for all values, and a little more."""
+        """Return an axis that holds all values, with some margin."""
         known = [v for v in values if v is not None and math.isfinite(v) and (v > 0 or not log)]
         low, high = (min(known), max(known)) if known else (0.0, 1.0)
         if log:
@@ -49,14 +49,14 @@ class Axis:
         return cls(low - room, high + room, label)
 
     def place(self, value: float) -> float:
-        """From 0 at the lower end to 1 at the upper."""
+        """Map a value to the position from 0 at the lower end to 1 at the upper."""
         if self.log:
             low, high = math.log(self.low), math.log(self.high)
             return (math.log(value) - low) / (high - low)
         return (value - self.low) / (self.high - self.low)
 
     def ticks(self, count: int = 5) -> list[float]:
-        """Round numbers between the ends."""
+        """Return round numbers between the ends."""
         return self._log_ticks(count) if self.log else _round_steps(self.low, self.high, count)
 
     def _log_ticks(self, count: int) -> list[float]:
@@ -83,19 +83,19 @@ def _round_steps(low: float, high: float, count: int) -> list[float]:
 
 @dataclass
 class Drawing:
-    """Axes, and what is drawn between them, as the attributes of SVG elements.
+    """Axes and the shapes between them, as attributes of SVG elements.
 
     Attributes
     ----------
     x, y : Axis
     title : str
-        What a screen reader says.
+        Text for screen readers.
     hover : dict
-        What the page needs to show values.
+        Data that the page needs to show values.
     width, height : float
         Of the whole drawing, in its own units.
     image : dict or None
-        Under everything else: the attributes of the picture and of the frame that cuts it.
+        Background: the attributes of the picture and of the frame that clips it.
     paths : list of (class, path)
     """
 
@@ -118,26 +118,26 @@ class Drawing:
         self.right, self.bottom = self.left + self.inner_width, self.top + self.inner_height
 
     def at(self, x: float, y: float) -> tuple[str, str]:
-        """Where a value lies, as short text."""
+        """Return the coordinates of a point as short text."""
         return (
             short(self.left + self.inner_width * self.x.place(x)),
             short(self.top + self.inner_height * (1 - self.y.place(y))),
         )
 
     def dots(self, xs: Sequence[float], ys: Sequence[float], kind: str) -> None:
-        """A dot at every point: one path of strokes without length."""
+        """Draw a dot at every point, as one path of zero-length strokes."""
         marks = ("M{} {}h0".format(*self.at(x, y)) for x, y in zip(xs, ys, strict=True))
         self.paths.append((f"dots {kind}", "".join(marks)))
 
     def line(self, xs: Sequence[float], ys: Sequence[float], kind: str) -> None:
-        """A line through points."""
+        """Draw a line through points."""
         steps = "L".join(" ".join(self.at(x, y)) for x, y in zip(xs, ys, strict=True))
         self.paths.append((f"line {kind}", f"M{steps}"))
 
     def band(
         self, xs: Sequence[float], lower: Sequence[float], upper: Sequence[float], kind: str
     ) -> None:
-        """The area between two lines, as far as the axis goes."""
+        """Draw the area between two lines, clipped to the axis."""
         lower, upper = ([min(max(y, self.y.low), self.y.high) for y in ys] for ys in (lower, upper))
         there = [self.at(x, y) for x, y in zip(xs, upper, strict=True)]
         back = [self.at(x, y) for x, y in zip(xs, lower, strict=True)][::-1]
@@ -145,7 +145,7 @@ class Drawing:
         self.paths.append((f"band {kind}", f"M{steps}Z"))
 
     def columns(self, edges: Sequence[float], heights: Sequence[float], kind: str) -> None:
-        """Columns that stand on zero between edges."""
+        """Draw columns from zero between edges."""
         steps = []
         for (left, right), height in zip(pairwise(edges), heights, strict=True):
             (x0, y0), (x1, y1) = self.at(left, 0.0), self.at(right, height)
@@ -153,24 +153,24 @@ class Drawing:
         self.paths.append((f"area {kind}", "".join(steps)))
 
     def rug(self, xs: Sequence[float]) -> None:
-        """Ticks on the lower edge where the rows are."""
+        """Draw ticks on the lower edge."""
         places = dict.fromkeys(self.at(x, self.y.low)[0] for x in xs)
         self.paths.append(("rug", "".join(f"M{x} {short(self.bottom)}v-5" for x in places)))
 
     def vertical(self, x: float) -> None:
-        """A line from the lower to the upper edge."""
+        """Draw a line from the lower to the upper edge."""
         place, _ = self.at(x, self.y.low)
         self.paths.append(("guide", f"M{place} {short(self.top)}V{short(self.bottom)}"))
 
     def horizontal(self, y: float) -> None:
-        """A line from the left to the right edge."""
+        """Draw a line from the left to the right edge."""
         _, place = self.at(self.x.low, y)
         self.paths.append(("guide", f"M{short(self.left)} {place}H{short(self.right)}"))
 
     def picture(self, values: Sequence[Sequence[float]], limit: float) -> None:
-        """A map of values[x][y], its outer points on the edges."""
+        """Draw a map of values[x][y] with its outer points on the edges."""
         rows = [list(row) for row in zip(*values, strict=True)][::-1]
-        # Twice as fine: not every printer smooths a picture.
+        # Twice as fine, because not every printer smooths a picture.
         rows = _finer([_finer(row) for row in rows])
         w, h = self.inner_width, self.inner_height
         dx, dy = w / (len(rows[0]) - 1), h / (len(rows) - 1)
@@ -181,13 +181,13 @@ class Drawing:
 
     @property
     def grid(self) -> str:
-        """Lines at the ticks of y, as a path."""
+        """Horizontal lines at the ticks of y, as a path."""
         places = (self.at(self.x.low, tick)[1] for tick in self.y.ticks(self.n_ticks))
         return "".join(f"M{short(self.left)} {y}H{short(self.right)}" for y in places)
 
     @property
     def labels(self) -> list[tuple[str, str, str, str]]:
-        """Texts at the axes: where, of which class, and what."""
+        """Texts at the axes: x, y, class and text of each."""
         texts = [
             (short(self.left - 6), self.at(self.x.low, tick)[1], "end", number(tick))
             for tick in self.y.ticks(self.n_ticks)
@@ -196,7 +196,7 @@ class Drawing:
         for tick in self.x.ticks(self.n_ticks):
             x, _ = self.at(tick, self.y.low)
             half = len(number(tick)) * _DIGIT / 2
-            # Labels that would touch the one before are left out.
+            # Labels that would touch the previous one are left out.
             if float(x) - half > reach and float(x) + half < self.width:
                 reach = float(x) + half + 4
                 texts.append((x, short(self.bottom + _LINE + 2), "middle", number(tick)))
@@ -209,12 +209,12 @@ class Drawing:
 
     @property
     def axis(self) -> str:
-        """The lower edge, above what stands on it, as a path."""
+        """Lower edge, drawn on top of everything else, as a path."""
         return f"M{short(self.left)} {short(self.bottom)}H{short(self.right)}"
 
     @property
     def reading(self) -> dict[str, Any]:
-        """Where values lie, for the page's cursor."""
+        """Positions of values, for the page's cursor."""
         frame = [self.left, self.top, self.inner_width, self.inner_height]
         return {
             **self.hover,
@@ -224,18 +224,18 @@ class Drawing:
 
 
 def shortened(text: str, width: float) -> str:
-    """Text that fits into so many units."""
+    """Shorten text to fit a width."""
     most = int(width / _DIGIT)
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def opacity(size: float) -> float:
-    """How strong a colour is; the weak ones are lifted, or they would be lost on dark ground."""
+    """Return the opacity of a colour; weak ones are raised to stay visible on dark backgrounds."""
     return float(min(max(size, 0.0), 1.0) ** 0.75)
 
 
 def _finer(values: Sequence[Any]) -> list[Any]:
-    """Values, or rows of them, with their means between them."""
+    """Insert the mean between neighbouring values, or rows of values."""
     out = [values[0]]
     for before, after in pairwise(values):
         if isinstance(after, list):
@@ -247,11 +247,11 @@ def _finer(values: Sequence[Any]) -> list[Any]:
 
 
 def png(rows: Sequence[Sequence[float]], limit: float) -> str:
-    """A picture of numbers as data: colour by sign, opacity by size, so that it fits any ground."""
+    """Return a data URL of a picture of numbers: colour by sign, opacity by size."""
     height, width = len(rows), len(rows[0])
     raw = bytearray()
     for row in rows:
-        # Every pixel as its difference from the one to the left, which packs far better.
+        # Store each pixel as the difference from its left neighbour, which compresses far better.
         raw.append(1)
         before = (0, 0, 0, 0)
         for value in row:
@@ -276,5 +276,5 @@ def _box(x: float, y: float, width: float, height: float) -> dict[str, str]:
 
 
 def short(value: float) -> str:
-    """A coordinate with as many digits as can be seen."""
+    """Format a coordinate with the visible digits only."""
     return f"{value:.1f}".removesuffix(".0")

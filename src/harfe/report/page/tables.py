@@ -1,4 +1,4 @@
-"""Tables of a report page as text: errors, inputs, components, terms, pairs of inputs, facts."""
+"""Tables of a report page as text: errors, inputs, components, terms, interactions, facts."""
 
 from __future__ import annotations
 
@@ -26,24 +26,26 @@ ROWS_TEXT = {
     TRAINING: "training rows",
 }
 
-# Shares that are less than 0.1 % when rounded.
+# Smaller shares round to less than 0.1 %.
 VISIBLE = 0.0005
-# Rows of a table that nobody reads to its end.
+# Maximum number of rows in the rest of a long table.
 _MOST_ROWS = 60
 
-# Facts that a command passes on, as a reader would call them.
+# Labels of facts about the fit.
 _META_LABELS = {
     "source": "File",
     "fingerprint": "File fingerprint",
-    "rows": "Rows in the file",
-    "seed": "Seed given",
+    "rows": "Rows of the fit",
+    "table_rows": "Rows in the file",
+    "holdout": "Share held out",
+    "seed": "Seed passed to the fit",
     "weight": "Weight column",
 }
 
 
 @dataclass(frozen=True)
 class Table:
-    """Cells of text, the first of a row its name; of kind "bars", the second cell has widths."""
+    """Cells of text; the first names the row, and in kind "bars" the second holds bar widths."""
 
     head: Sequence[str]
     rows: Sequence[Sequence[Any]]
@@ -53,7 +55,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Listing:
-    """A table whose weaker rows are shown on demand, under a title, or left out and counted."""
+    """A table whose weaker rows are shown on demand under a title, or omitted and counted."""
 
     table: Table | None
     title: str = ""
@@ -62,7 +64,7 @@ class Listing:
 
 
 def _listing(table: Table, most: int, title: str, most_rest: int | None = None) -> Listing:
-    """Show the first rows of a table at once; none of them if `most` is 0."""
+    """Show the first `most` rows of a table and put the others under a title."""
     first = replace(table, rows=table.rows[:most]) if most else None
     rest = table.rows[most:]
     if not rest:
@@ -72,15 +74,15 @@ def _listing(table: Table, most: int, title: str, most_rest: int | None = None) 
 
 
 def inputs_used(summary: dict[str, Any]) -> list[dict[str, Any]]:
-    """Inputs that features have, the largest total share first."""
+    """Return the inputs that the model uses, the largest total share first."""
     used = (v for v in summary["explanation"]["variables"] if v["count"])
     return sorted(used, key=lambda v: -v["total"])
 
 
 def inputs(summary: dict[str, Any], most: int = 20) -> Listing:
-    """Share of each input, the largest first."""
+    """List the share of each input, the largest first."""
     found = inputs_used(summary)
-    # Totals of interacting inputs sum to more than one; the longest bar fills the cell.
+    # Totals of interacting inputs sum to more than 1, so the longest bar fills the cell.
     longest = max((v["total"] for v in found), default=1.0) or 1.0
     rows = [
         (
@@ -100,12 +102,12 @@ def inputs(summary: dict[str, Any], most: int = 20) -> Listing:
 
 
 def components(summary: dict[str, Any], most: int = 15) -> Listing:
-    """Share of each component, the largest first."""
+    """List the share of each component, the largest first."""
     found = [c for c in summary["explanation"]["components"] if c["share"] > 0]
     longest = max((c["share"] for c in found), default=1.0)
     rows = [(c["component"], (c["share"] / longest,), percent(c["share"])) for c in found]
     head, caption = ["Component", "Share", "of the variance"], "Share of the variance by component"
-    # What rounds to nothing is listed on demand.
+    # Shares that round to zero are shown on demand.
     most = min(most, max(sum(c["share"] >= VISIBLE for c in found), 1))
     rest = percent(sum(c["share"] for c in found[most:]))
     title = f"{plural(len(rows) - most, 'more component')}, {rest} of the variance"
@@ -113,7 +115,7 @@ def components(summary: dict[str, Any], most: int = 15) -> Listing:
 
 
 def terms(summary: dict[str, Any]) -> Listing:
-    """Features grouped by their inputs, as they were fitted."""
+    """List the terms as fitted."""
     stability = summary["stability"]
     head = ["Term", "Features", "Share of features", "Share of the pool", "Share by coefficient"]
     selected = {}
@@ -135,7 +137,7 @@ def terms(summary: dict[str, Any]) -> Listing:
 
 
 def matrix(summary: dict[str, Any], most: int = 20) -> dict[str, Any] | None:
-    """Strength of every pair of inputs, and of inputs alone; None without interactions."""
+    """Return the share of every pair of inputs, and of inputs alone; None without interactions."""
     pairs = {frozenset(p["variables"]): p["total"] for p in summary["explanation"]["interactions"]}
     if not pairs:
         return None
@@ -155,12 +157,12 @@ def matrix(summary: dict[str, Any], most: int = 20) -> dict[str, Any] | None:
 
 def _matrix_cell(share: float, largest: float) -> dict[str, Any]:
     text = f"{100 * share:.1f}" if share >= VISIBLE else ("0" if share == 0 else "<0.1")
-    # The eye reads areas of colour better if small values are lifted.
+    # Raise small values, which would otherwise be hard to see.
     return {"text": text, "strength": round(0.55 * (share / largest) ** 0.6, 3)}
 
 
 def errors(summary: dict[str, Any]) -> dict[str, Any]:
-    """Errors of three models, the rows they are measured on side by side."""
+    """Return the errors of three models, with a group of columns for each set of rows."""
     lines = summary["errors"]["table"]
     parts = list(dict.fromkeys(line["rows"] for line in lines))
     sizes = [line[measure] for line in lines for measure in ("rmse", "mae")]
@@ -174,7 +176,7 @@ def errors(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def meta(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """Further facts that were passed on; tables of them are for programs."""
+    """Return further facts, without nested ones, which are for programs."""
     return [
         (
             _META_LABELS.get(name, name[:1].upper() + name[1:]),
@@ -186,7 +188,7 @@ def meta(summary: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def formula_lines(formula: str) -> list[str]:
-    """A sum cut before every sign that stands in no brackets and in no name."""
+    """Split a sum before every sign that is outside brackets and names."""
     lines, start, depth, quoted = [], 0, 0, False
     for k, character in enumerate(formula):
         if character == "`":

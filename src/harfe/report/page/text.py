@@ -1,4 +1,4 @@
-"""Numbers of a report page as text."""
+"""Format the numbers of a report page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MINUS = "−"
 
 
 def number(value: Any, digits: int = 4) -> str:
-    """So many significant digits, written out from 0.0001 to a million."""
+    """Format with `digits` significant digits, without an exponent from 0.0001 to a million."""
     if value is None or not math.isfinite(value):
         return MISSING
     if isinstance(value, int) or value == 0:
@@ -33,7 +33,7 @@ def _trimmed(text: str) -> str:
 
 
 def aligned(values: Sequence[Any]) -> list[str]:
-    """Numbers of a column with the same decimals, where one choice suits all of them."""
+    """Format a column with the same number of decimals if one choice suits all numbers."""
     sizes = [abs(v) for v in values if v]
     if not sizes or max(sizes) > 1e4 * min(sizes) or not 1e-4 <= min(sizes) <= max(sizes) < 1e6:
         return [number(value) for value in values]
@@ -42,7 +42,7 @@ def aligned(values: Sequence[Any]) -> list[str]:
 
 
 def fixed(value: Any, places: int = 3) -> str:
-    """A number with so many decimals."""
+    """Format with a fixed number of decimals."""
     if value is None:
         return MISSING
     text = f"{value:.{places}f}"
@@ -50,7 +50,7 @@ def fixed(value: Any, places: int = 3) -> str:
 
 
 def columns_alike(values: Sequence[float], *, sign: bool = False) -> list[str]:
-    """Numbers of a column with the decimals of a thousandth of the largest."""
+    """Format a column with enough decimals for a thousandth of the largest number."""
     largest = max(map(abs, values), default=0.0)
     if 1e-6 <= largest < 1e6:
         places = max(2 - math.floor(math.log10(largest)), 0)
@@ -61,7 +61,7 @@ def columns_alike(values: Sequence[float], *, sign: bool = False) -> list[str]:
 
 
 def percent(share: Any) -> str:
-    """A share as a percentage that is not broken over two lines."""
+    """Format a share as a percentage without a line break."""
     if share is None:
         return MISSING
     return wording.percent(share).replace(" ", "\u00a0").replace("-", _MINUS)

@@ -1,1 +1,1 @@
-"""Files of tables, read whole or in blocks of rows."""
+"""Readers of table files, whole or in blocks of rows."""

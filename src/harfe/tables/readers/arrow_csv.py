@@ -1,4 +1,4 @@
-"""Blocks of CSV by pyarrow: the values and texts of Python's `csv` and `float`, but faster.
+"""Read and write blocks of CSV with pyarrow: same result as Python's `csv` and `float`, but faster.
 
 Where pyarrow's result might differ, functions return None, and the caller uses Python instead.
 """
@@ -25,7 +25,7 @@ _LEAST, _MOST = 1e-4, 1e10
 
 
 def can_split(delimiter: str) -> bool:
-    """Whether pyarrow splits lines as Python does, which takes several blanks for one delimiter."""
+    """Whether pyarrow splits lines as Python does, which merges consecutive spaces."""
     return len(delimiter) == 1 and delimiter.isascii() and delimiter not in ' "\r\n\0'
 
 
@@ -39,12 +39,12 @@ def read_fields(
     block : bytes
         Lines in UTF-8 that end in \n; the last one may lack it.
     n_lines : int
-        How many there are.
+        Number of lines.
     delimiter : str
     width : int
-        Fields of a line.
+        Fields per line.
     places : sequence of int
-        Columns that are wanted.
+        Columns to return.
 
     Returns
     -------
@@ -53,18 +53,18 @@ def read_fields(
     """
     if b"\r" in block and block.count(b"\r") != block.count(b"\r\n"):
         return None
-    # Python takes a quote after a blank for the start of a quoted field; pyarrow does not.
+    # For Python, a quote after a space starts a quoted field; not for pyarrow.
     blanks, quotes = b" " in block, b'"' in block
     if blanks and quotes and b' "' in block:
         return None
     names = [str(place) for place in range(width)]
-    # A row of our own at the end: a quote left open before it would swallow it.
+    # Append a row of our own: an unclosed quote before it would swallow it.
     last = delimiter.join("0" * width) + "\n"
     whole = b"".join((block, b"" if block.endswith(b"\n") else b"\n", last.encode()))
     try:
         table = arrow_csv.read_csv(
             pa.BufferReader(whole),
-            # One block, because pyarrow looks for quoted line ends within a block only.
+            # One block, because pyarrow handles quoted line ends only within a block.
             arrow_csv.ReadOptions(column_names=names, block_size=len(whole) + 1),
             arrow_csv.ParseOptions(delimiter=delimiter),
             arrow_csv.ConvertOptions(
@@ -77,7 +77,7 @@ def read_fields(
     if table.num_rows != n_lines + 1:
         return None
     columns = {name: _single(table[name])[:-1] for name in table.column_names}
-    # Python drops blanks before a field, but not those inside its quotes.
+    # Python drops spaces before a field, but not inside its quotes.
     if blanks and quotes:
         if any(pc.any(pc.starts_with(column, " ")).as_py() for column in columns.values()):
             return None
@@ -87,7 +87,7 @@ def read_fields(
 
 
 def read_numbers(texts: Any, decimal: str) -> NDArray[np.float64] | None:
-    """Convert texts to the numbers that `columns.number` reads; None where that is not certain."""
+    """Convert texts to numbers as `columns.number` does; None if the result might differ."""
     if decimal == "," and pc.any(pc.match_substring(texts, ".")).as_py():
         return None
     values = _cast(texts, decimal)
@@ -99,7 +99,7 @@ def read_numbers(texts: Any, decimal: str) -> NDArray[np.float64] | None:
 
 
 def as_texts(texts: Any) -> tuple[str, ...]:
-    """Texts of Python."""
+    """Convert to Python strings."""
     return tuple(texts.to_numpy(zero_copy_only=False).tolist())
 
 
@@ -109,7 +109,7 @@ def write_rows(
     delimiter: str,
     decimal: str,
 ) -> str | None:
-    """Write columns of texts and of numbers as lines; None where a field needs quotes."""
+    """Return columns of texts and of numbers as lines; None if a field needs quotes."""
     if not can_split(delimiter) or (len(texts) + len(numbers) == 1 and np.isnan(numbers).any()):
         return None
     columns = [pa.array(column, pa.string()) for column in texts]
@@ -138,14 +138,14 @@ def _cast(texts: Any, decimal: str) -> NDArray[np.float64] | None:
     except pa.ArrowInvalid:
         return None
     values: NDArray[np.float64] = numbers.to_numpy(zero_copy_only=False)
-    # C, unlike Python, reads nan(1) as a number.
+    # Unlike Python, C reads nan(1) as NaN.
     if np.isnan(values).any() and pc.any(pc.match_substring(texts, "(")).as_py():
         return None
     return values
 
 
 def _written(values: NDArray[np.float64], decimal: str) -> Any:
-    """Numbers as `repr` writes them; nothing for NaN."""
+    """Format numbers as `repr` does; NaN becomes empty."""
     texts = pc.cast(pa.array(values), pa.string())
     size = np.abs(values)
     alike = (size >= _LEAST) & (size < _MOST) & (values != np.floor(values))

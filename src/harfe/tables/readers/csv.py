@@ -1,4 +1,4 @@
-"""Rows of a text file, block by block, and what may be wrong with them."""
+"""Read the rows of a text file block by block, and report what is wrong with them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class CsvSource:
             if not rows:
                 break
             first = rows[0]
-        # The first row and the line before it, where it holds no names.
+        # Without a header: the first row and the line number before it.
         self._first = None if dialect.header else (first, line)
         names = first if dialect.header else [""] * len(first)
         self.names = tuple(
@@ -57,7 +57,7 @@ class CsvSource:
     def blocks(
         self, columns: Sequence[str] | None = None, texts: Collection[str] = ()
     ) -> Iterator[Frame]:
-        """Rows in their order."""
+        """Yield rows in order."""
         places = list(range(len(self.names)))
         if columns is not None:
             places = [place_of(name, self.names, self.source) for name in columns]
@@ -87,7 +87,7 @@ class CsvSource:
     def _arrow_block(
         self, arrow: Any, places: Sequence[int], texts: Collection[str]
     ) -> _Block | None:
-        """The next rows by pyarrow; None where Python must read them."""
+        """Read the next rows with pyarrow; None where Python must read them."""
         ahead = self._lines.peek(CSV_BLOCK, csv.field_size_limit())
         if ahead is None or not ahead[1]:
             return None
@@ -108,7 +108,7 @@ class CsvSource:
         return read, np.arange(start + 1, start + count + 1)
 
     def _block(self, places: Sequence[int], texts: Collection[str]) -> _Block | None:
-        """The next rows by Python; None at the end."""
+        """Read the next rows with Python; None at the end."""
         rows, lines = self._row_block()
         if rows is None:
             return None
@@ -121,19 +121,19 @@ class CsvSource:
         ], lines
 
     def _column(self, texts: tuple[str, ...]) -> Column:
-        """Numbers if all of them are."""
+        """Convert texts to numbers if all of them are numbers."""
         if not self._may_be_numbers(texts):
             return texts
         read, odd = numbers(texts, self._decimal)
         return texts if odd else read
 
     def _may_be_numbers(self, texts: Any) -> bool:
-        """Whether three of them are: that recognises most columns of texts."""
+        """Whether the first, middle and last are: a cheap test that rejects most text columns."""
         some = (texts[0], texts[len(texts) // 2], texts[-1])
         return all(number(str(text), self._decimal) is not None for text in some)
 
     def _read(self, count: int) -> tuple[list[list[str]], int]:
-        """So many rows, and the line before them."""
+        """Read up to `count` rows; also return the line number before them."""
         start = self._lines.taken
         try:
             return list(islice(self._rows, count)), start
@@ -148,7 +148,7 @@ class CsvSource:
             raise damaged(self.source) from None
 
     def _row_block(self) -> tuple[list[list[str]] | None, NDArray[np.int64]]:
-        """The next rows, all of one length; None at the end."""
+        """Read the next rows, all of one length; None at the end."""
         rows, start = self._read(CSV_BLOCK - (self._first is not None))
         if self._first is not None:
             first, start = self._first
@@ -158,12 +158,12 @@ class CsvSource:
         end = self._lines.taken
         if set(map(len, rows)) == {len(self.names)} and end - start == len(rows):
             return rows, np.arange(start + 1, end + 1)
-        return self._mended(rows, start)
+        return self._repaired(rows, start)
 
-    def _mended(
+    def _repaired(
         self, rows: list[list[str]], line: int
     ) -> tuple[list[list[str]], NDArray[np.int64]]:
-        """Drop empty lines and a trailing delimiter; refuse rows of any other length."""
+        """Drop empty lines and a trailing delimiter; reject rows of any other length."""
         kept, lines, width = [], [], len(self.names)
         for row in rows:
             line += 1 + sum(field.count("\n") for field in row)
@@ -183,7 +183,7 @@ class CsvSource:
 
 
 def _arrow_csv(delimiter: str) -> Any:
-    """The module that reads with pyarrow; None where Python must do it."""
+    """Return the module that reads with pyarrow; None where Python must do it."""
     try:
         import harfe.tables.readers.arrow_csv as arrow_csv
     except ImportError:

@@ -1,4 +1,4 @@
-"""Lines of a text file, taken one by one or looked at in bulk first."""
+"""Lines of a text file, taken one by one or inspected in bulk first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Lines:
     r"""Iterate over the lines of a stream in any encoding.
 
     As with Python's universal newlines, a line ends in \n, \r or \r\n, which stays part of it. An
-    error of the stream or of its encoding is raised when the line that holds it is asked for.
+    error in the stream or its encoding is raised when the line that contains it is requested.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Lines:
     def __init__(self, stream: io.RawIOBase, encoding: str) -> None:
         self._stream = stream
         self._decoder = codecs.getincrementaldecoder(encoding)()
-        # Whole lines, and what follows them, in UTF-8 whatever the encoding of the stream.
+        # Whole lines and the rest after them, in UTF-8 whatever the encoding of the stream.
         self._ready: deque[bytearray] = deque()
         self._rest = bytearray()
         self._ended = False
@@ -70,9 +70,9 @@ class Lines:
         Parameters
         ----------
         count : int
-            How many; there are fewer only at the end.
+            Number of lines; fewer are returned only at the end.
         longest : int
-            Most bytes of a line.
+            Maximum number of bytes per line.
 
         Returns
         -------
@@ -103,12 +103,12 @@ class Lines:
         return bytes(memoryview(self._rest)[:size]), len(ends)
 
     def take(self, size: int, count: int) -> None:
-        """Take lines that were looked at: so many bytes, so many lines."""
+        """Take `count` lines of `size` bytes in total, after `peek`."""
         del self._rest[:size]
         self.taken += count
 
     def _read(self) -> bytes:
-        """Add a piece of the stream to the rest; nothing at its end."""
+        """Append a chunk of the stream to the rest and return it; empty at the end."""
         if self._error is not None:
             raise self._error
         text = ""
@@ -132,7 +132,7 @@ class Lines:
         return read
 
     def _before_error(self, part: bytes) -> str:
-        """Decode what comes before the bytes that cannot be decoded."""
+        """Decode the part before the bytes that cannot be decoded."""
         letters = []
         try:
             for place in range(len(part)):

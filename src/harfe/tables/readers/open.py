@@ -1,4 +1,4 @@
-"""Tables from CSV and Parquet files, whole or block by block.
+"""Read tables from CSV and Parquet files, whole or block by block.
 
 with open_table("data.csv") as source:
     for block in source.blocks():
@@ -38,13 +38,13 @@ class Source(Protocol):
 
     @property
     def dialect(self) -> Dialect | None:
-        """How a CSV file is written; None for other files."""
+        """Format of a CSV file; None for other files."""
         ...
 
     def blocks(
         self, columns: Sequence[str] | None = None, texts: Collection[str] = ()
     ) -> Iterator[Frame]:
-        """Rows in their order: only these columns, those in `texts` as they are written."""
+        """Yield rows in order, only these columns; those in `texts` as unchanged text."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -70,7 +70,7 @@ def read_table(
     delimiter : str, default=None
         Between fields; None detects comma, semicolon, tab, vertical bar or spaces.
     decimal : {".", ","}, default=None
-        None detects it.
+        Decimal separator; None detects it.
     header : bool, default=None
         Whether the first line holds column names; None detects it. Without them, columns are
         named column_1, column_2, ...
@@ -84,7 +84,7 @@ def read_table(
     Raises
     ------
     TableError
-        A sentence that says what is wrong, where, and what to do.
+        If the file cannot be read; the message says what is wrong, where, and what to do.
     """
     with open_table(
         path, delimiter=delimiter, decimal=decimal, header=header, encoding=encoding
@@ -110,7 +110,7 @@ def open_table(
     header: bool | None = None,
     encoding: str | None = None,
 ) -> Source:
-    """Open a table to read it block by block; parameters are those of `read_table`."""
+    """Open a table to read it block by block, with the parameters of `read_table`."""
     name = "standard input" if str(path) == "-" else Path(path).name
     stream = _opened(path)
     try:
@@ -205,7 +205,7 @@ def _read_head(stream: BinaryIO, name: str) -> bytes:
 
 
 def _check_head(head: bytes, path: str | os.PathLike[str], name: str, encoding: str | None) -> None:
-    """Refuse what is not text, and say what it is."""
+    """Reject files that are not text, and say what they are."""
     if not head:
         raise TableError(
             f"{name} is empty: pass a file with column names in its first line and rows below"
@@ -259,7 +259,7 @@ class _Rewound(io.RawIOBase):
 
 
 def _joined(parts: Sequence[Column], decimal: str) -> Column:
-    """One column from several blocks; numbers become text again where another block has text."""
+    """Join the blocks of a column; numbers become text again if another block has text."""
     if all(isinstance(part, np.ndarray) for part in parts):
         return np.concatenate(parts)
     texts: list[str] = []

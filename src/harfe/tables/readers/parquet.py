@@ -1,4 +1,4 @@
-"""Tables from Parquet files, by pyarrow."""
+"""Read Parquet files with pyarrow."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ParquetSource:
     def blocks(
         self, columns: Sequence[str] | None = None, texts: Collection[str] = ()
     ) -> Iterator[Frame]:
-        """Rows in their order."""
+        """Yield rows in order."""
         names = self.names if columns is None else tuple(columns)
         for name in names if columns is not None else ():
             place_of(name, self.names, self.source)
@@ -52,7 +52,7 @@ class ParquetSource:
         wanted = None if columns is None else list(dict.fromkeys(names))
         try:
             for batch in self._file.iter_batches(PARQUET_BLOCK, columns=wanted):
-                # Selected columns come in the order of the file.
+                # pyarrow returns selected columns in the order of the file.
                 held = batch.schema.names
                 places = range(len(held)) if wanted is None else [held.index(n) for n in names]
                 yield Frame(

@@ -1,4 +1,4 @@
-"""Detect how a CSV file is written from its first rows: delimiter, decimal sign, column names.
+"""Detect the format of a CSV file from its first rows: delimiter, decimal separator, header.
 
 None of this is certain, so each can be given instead.
 """
@@ -19,7 +19,7 @@ from harfe.tables.columns import is_missing, number
 _DELIMITERS = (";", "\t", "|", ",", " ")
 _ROWS = 100
 
-# Numbers whose decimal sign is unambiguous; 1,234 may be either.
+# Numbers with an unambiguous decimal separator; 1,234 may be either.
 _POINT = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+")
@@ -30,7 +30,7 @@ SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a CSV file is written."""
+    """Format of a CSV file."""
 
     delimiter: str = ","
     decimal: str = "."
@@ -38,7 +38,7 @@ class Dialect:
     separator_line: bool = False
 
     def rows(self, lines: Iterable[str]) -> Any:
-        """Fields of every line, by the standard library's reader."""
+        """Split lines into fields with the standard library's reader."""
         return csv.reader(lines, delimiter=self.delimiter, skipinitialspace=True)
 
 
@@ -49,7 +49,7 @@ def sniff(
     decimal: str | None = None,
     header: bool | None = None,
 ) -> Dialect:
-    """Guess what is not given from the first lines of a file.
+    """Detect what is not given from the first lines of a file.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def sniff(
 def _fields(sample: str, delimiter: str) -> list[list[str]]:
     rows: list[list[str]] = []
     try:
-        # Line ends as they are: one inside quotes belongs to the field.
+        # Keep line ends unchanged: one inside quotes belongs to the field.
         for row in Dialect(delimiter).rows(io.StringIO(sample, newline="")):
             if row:
                 rows.append(row)
@@ -88,7 +88,7 @@ def _fields(sample: str, delimiter: str) -> list[list[str]]:
 
 
 def _best_delimiter(sample: str) -> str:
-    """The delimiter that splits rows into equally many fields, preferably numbers and many."""
+    """Return the delimiter that best splits rows into equally many fields, preferably numbers."""
     best, best_merit = ",", (0.0, 0.0, 0.0)
     for delimiter in _DELIMITERS:
         rows = _fields(sample, delimiter)
@@ -101,7 +101,7 @@ def _best_delimiter(sample: str) -> str:
         read = sum(
             number(field, ".") is not None or number(field, ",") is not None for field in below
         )
-        # Spaces occur in text too: they are a delimiter only where nothing else is.
+        # Spaces also occur in text: they are the delimiter only if nothing else is.
         merit = (round(alike, 1), read / max(len(below), 1), width if delimiter != " " else 0)
         if delimiter == " " and best_merit[0] >= 0.5:
             continue
@@ -111,7 +111,7 @@ def _best_delimiter(sample: str) -> str:
 
 
 def _decimal(rows: Sequence[Sequence[str]], delimiter: str) -> str:
-    """A comma if more numbers contain one than a point."""
+    """Return a comma if more numbers contain a comma than a point."""
     fields = [field.strip() for row in rows for field in row]
     points = sum(_POINT.fullmatch(field) is not None for field in fields)
     commas = sum(
@@ -123,7 +123,7 @@ def _decimal(rows: Sequence[Sequence[str]], delimiter: str) -> str:
 
 
 def _has_header(rows: Sequence[Sequence[str]], decimal: str) -> bool:
-    """Whether the first row names columns: text above numbers; or text throughout."""
+    """Whether the first row names columns: text above numbers, or text throughout."""
     if not rows:
         return True
     first, below = rows[0], rows[1:]

@@ -19,7 +19,7 @@
     return text.replaceAll("-", "−");
   };
   const signed = (value, digits = 4) => (value > 0 ? "+" : "") + number(value, digits);
-  // Values beside each other have the same decimals: those that a thousandth of their span has.
+  // Values in a column have the same number of decimals: enough for a thousandth of their span.
   const inSpan = (value, span) => {
     const places = 3 - Math.floor(Math.log10(span) + 0.01);
     if (!(span > 0) || places > 8 || Math.abs(value) >= 1e6) return number(value, 3);
@@ -30,7 +30,7 @@
     element.append(...children);
     return element;
   };
-  // Names may go on in the next line after an underscore.
+  // Names may break after an underscore.
   const breakable = (text) => text.split("_").flatMap((part, i) => (i ? ["_", document.createElement("wbr"), part] : [part]));
   const draw = (name, attributes) => {
     const element = document.createElementNS(SVG, name);
@@ -54,7 +54,7 @@
     setTheme(names[(names.indexOf(button.dataset.theme) + 1) % names.length]);
   });
 
-  // Tables that are wider than the page can be scrolled with the keys.
+  // Tables that are wider than the page can be scrolled with the keyboard.
   const reachable = () => {
     for (const box of document.querySelectorAll(".scroll")) {
       if (box.scrollWidth > box.clientWidth + 1) {
@@ -154,7 +154,7 @@
   const panel = document.getElementById("what-if");
   if (!model || !panel) return;
 
-  // An activation times its coefficients, from the table in harfe/features/activations.py.
+  // Activations times their coefficients, from the table in harfe/features/activations.py.
   const functions = {/* activations */};
   const phi = functions[model.activation];
   const clipped = (value, input) => {
@@ -167,11 +167,11 @@
     for (let k = 0; k < indices.length; k += 1) z += weights[k] * x[indices[k]];
     return phi(z, a, b);
   };
-  // Features that look at an input, for its profile.
+  // Features that use each input, for its profile.
   const users = model.inputs.map((_, i) => model.features.filter(([indices]) => indices.includes(i)));
   const values = model.inputs.map(() => 0);
 
-  // What the prediction is the sum of: components of waves, or terms as fitted.
+  // The prediction is a sum of components of waves, or of terms as fitted.
   const adds = model.adds;
   const nameOf = (set) => set.map((i) => model.inputs[i].name).join(" : ") || "constant";
   const times = ([a, b], [c, d]) => [a * c - b * d, a * d + b * c];
@@ -215,7 +215,7 @@
     requestAnimationFrame(() => { waiting = false; refresh(); });
   };
 
-  // Digits that a slider can set: a thousandth of the range.
+  // Round to what a slider can set: a thousandth of the range.
   const settled = (value, input) => {
     if (input.whole) return Math.round(value);
     if (input.upper === input.lower) return value;
@@ -257,7 +257,7 @@
   };
 
   const addChoice = (choice) => {
-    // One level may have no input of its own: it is where all the others are 0.
+    // One level may have no input of its own: it means that all the others are 0.
     const known = choice.inputs.filter((i) => i !== null);
     const base = choice.inputs.indexOf(null);
     const id = `in-${known[0]}`;
@@ -281,7 +281,7 @@
     const choice = levelOf.get(i);
     if (choice && drawn.has(choice)) continue;
     if (choice) drawn.add(choice);
-    // Inputs that hardly matter are there on demand.
+    // Inputs that hardly matter are shown on demand.
     const where = model.weak.includes(i) && controls.length ? weak : controls;
     where.push(choice ? addChoice(choice) : addSlider(i));
   }
@@ -298,7 +298,7 @@
   const sure = model.half_width === null ? "" : ` 90\u00a0% of new rows are within ±\u00a0${number(model.half_width, 3)}.`;
   const about = make("p", { className: "note", textContent: `The average is ${number(adds.baseline)}.${sure}` });
 
-  // Terms in the order of how much they vary over the rows; the weak ones on demand.
+  // Parts in order of how much they vary over the rows; the weak ones are shown on demand.
   const order = adds.sets.map((_, k) => k).sort((a, b) => adds.deviations[b] - adds.deviations[a]);
   const reach = 2.5 * Math.max(...adds.deviations, 1e-300);
   const bars = new Map();
@@ -349,8 +349,8 @@
     });
     const outside = model.inputs.filter((input, i) => values[i] < input.lower || values[i] > input.upper);
     beyond.hidden = outside.length === 0;
-    const told = outside.map((input) => `${input.name} ranged from ${number(input.lower)} to ${number(input.upper)}`);
-    beyond.textContent = outside.length ? `Extrapolation: ${told.join("; ")}. No row supports this prediction.` : "";
+    const ranges = outside.map((input) => `${input.name} ranged from ${number(input.lower)} to ${number(input.upper)}`);
+    beyond.textContent = outside.length ? `Extrapolation: ${ranges.join("; ")}. No row supports this prediction.` : "";
     for (const { i, curve, dot } of profiles) {
       const input = model.inputs[i];
       let rest = prediction;
