@@ -173,18 +173,18 @@ def test_progress_on_standard_error(capfd):
 
 
 def test_progress_on_a_terminal_rewrites_its_line(monkeypatch, capsys):
-    from harfe.explain.stability import DrawProgress
+    from harfe._core.progress import ProgressLine
 
     now = iter([0.0, 10.0, 10.1, 20.0])
-    monkeypatch.setattr("harfe.explain.stability.time.monotonic", lambda: next(now))
+    monkeypatch.setattr("harfe._core.progress.time.monotonic", lambda: next(now))
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    progress = DrawProgress()
+    progress = ProgressLine("draws")
     for done in (1, 2, 3):
-        progress.after_draw(done, 3)
+        progress.update(done, 3)
     lines = capsys.readouterr().err.split("\r")
     assert [line.strip() for line in lines[1:]] == [
-        "harfe: 1 of 3 draws, 20 s left",
-        "harfe: 3 of 3 draws, 0 s left",
+        "harfe: 1 of 3 draws [##....] 20 s left",
+        "harfe: 3 of 3 draws [######] 0 s left",
     ]
 
 

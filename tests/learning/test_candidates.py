@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -20,10 +21,12 @@ from harfe.learning.candidates import (
     LawSettings,
     fit_candidate,
     law_of_kernel,
+    sampling_notes,
     stack,
     standardise,
 )
 from harfe.learning.likelihood import KernelSettings
+from harfe.learning.matching import make_points
 from harfe.learning.reference import ExactReference, PoolReference, StackedReference
 from harfe.learning.standard_rows import StandardRows
 
@@ -166,7 +169,7 @@ def test_a_subset_is_some_of_the_rows_in_the_same_units():
 
 
 def test_of_too_many_rows_some_are_drawn_and_make_the_units(monkeypatch):
-    monkeypatch.setattr("harfe.learning.standard_rows._MOST_ROWS", 10)
+    monkeypatch.setattr("harfe.learning.standard_rows.MOST_ROWS", 10)
     X, y = table()
     data = standard_rows(X, y)
     assert len(data.Z) == 10
@@ -671,9 +674,35 @@ def test_progress_is_told_on_standard_error(capsys):
     learn_law(X, y, candidates=["additive"], cv=2, random_state=0, verbose=True)
     said = capsys.readouterr()
     assert said.out == ""
-    assert re.fullmatch(r"harfe: 1 of 2 laws, \d+ s\nharfe: 2 of 2 laws, \d+ s\n", said.err)
+    assert said.err == "harfe: 2 of 2 fits of laws, 0 s left, best law additive\n"
     learn_law(X, y, candidates=["additive"], cv=2, random_state=0)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "sizes"),
+    [(500, []), (501, [500]), (6001, [500, 6000]), (25_000, [500, 20_000, 6000])],
+)
+def test_samples_of_rows_are_stated(n_rows, sizes):
+    notes = sampling_notes(n_rows)
+    assert [int(re.search(r"(\d+) of the (\d+) rows", note)[1]) for note in notes] == sizes
+    assert all(f" of the {n_rows} rows" in note for note in notes)
+
+
+def test_stated_samples_are_those_that_are_drawn():
+    X = np.random.default_rng(0).normal(size=(20_001, 1))
+    data = standardise(X, np.sin(X), np.ones(20_001), LawSettings(0))
+    assert len(data.Z) == 20_000
+    flat = SimpleNamespace(predict=lambda Z: np.zeros((len(Z), 1)))
+    used, rng = np.array([True]), np.random.default_rng(0)
+    assert len(make_points(flat, data.Z, data.weights, used, 0.1, rng).Z) == 6000
+
+
+def test_samples_are_reported_before_the_work(capsys):
+    X, y = friedman(501, 10)
+    learn_law(X, y, candidates=["additive"], cv=2, random_state=0, verbose=True)
+    first = capsys.readouterr().err.splitlines()[0]
+    assert first == "harfe: the likelihood of a law is computed on 500 of the 501 rows"
 
 
 # --- Data at the edge ---

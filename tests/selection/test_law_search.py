@@ -960,9 +960,9 @@ def test_verbose_tells_of_laws_then_of_models(xy, capsys, monkeypatch):
         f"harfe: {done} of 15" for done in range(1, 16)
     ]
     assert "(law additive)" in lines[0]
-    assert lines[0].endswith(", now law pairs")
-    assert lines[11].endswith("s left")
-    assert lines[-1].endswith("0 s left")
+    assert "s left, now law pairs, best MSE" in lines[0]
+    assert "s left, best MSE" in lines[11]
+    assert ", 0 s left, best MSE" in lines[-1]
     assert f"{model.fit_}, " in lines[-1]
     assert " features" in lines[-1]
     assert f"best MSE {-model.best_score_:.4g}" in lines[-1]

@@ -15,8 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from harfe._core.arguments import check_count
+from harfe._core.progress import ProgressLine
 from harfe._core.validation import check_inputs, check_targets, check_weights
-from harfe.explain.stability import DrawProgress, Selection, Stability, assess
+from harfe.explain.stability import Selection, Stability, assess
 from harfe.features.transformer import seed_of
 from harfe.model.expansion import Expansion
 from harfe.model.formula import formula
@@ -185,7 +186,7 @@ class TermMethods:
             resample_rows=bool(resample_rows),
             seed=seed_of(own if random_state is None else random_state),
             n_jobs=n_jobs,
-            after_draw=DrawProgress().after_draw if verbose else None,
+            after_draw=ProgressLine("draws").update if verbose else None,
         )
 
     def _same_targets(self, y: NDArray[Any]) -> NDArray[Any]:

@@ -22,7 +22,7 @@ from harfe.features.law_parameters import CAPS
 from harfe.features.mixed_law import Law, MixedLaw
 from harfe.features.transformer import seed_of
 from harfe.features.units import varies
-from harfe.learning.candidates import CANDIDATES, LawSettings
+from harfe.learning.candidates import CANDIDATES, LawSettings, sampling_notes
 from harfe.learning.likelihood import Prior
 from harfe.model.uncertainty import Uncertainty
 from harfe.selection.grid_values import (
@@ -176,6 +176,14 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
     HARFERegressor : One fit with given settings.
     learn_law : The law alone.
 
+    Notes
+    -----
+    A learned law does not use all rows of a large table; random samples replace them. The
+    likelihood is computed on at most 500 distinct rows, references are fitted to at most 20 000
+    rows, and features match them at no more than 6000 of these. Held-out errors, features chosen on
+    y and the out-of-fold residuals use all rows. With ``verbose=True``, and on the report page,
+    the sizes of the samples are stated.
+
     Examples
     --------
     >>> from harfe import HARFERegressorCV
@@ -292,6 +300,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
             earlier={bytes.fromhex(key): value for key, value in earlier.items()},
         )
         monitor = SearchProgress(self, search, every_X, every_y, sample_weight, self.verbose)
+        monitor.begin(sampling_notes(len(X)) if learns else [])
         self.search_complete_ = search.run(monitor.after_task)
         # Results may hold rows: keep them only on request. Keys are text for skops files.
         finished = search.finished if self.warm_start else {}

@@ -10,8 +10,6 @@ is therefore reported next to the share among the kept features.
 
 from __future__ import annotations
 
-import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,10 +21,6 @@ from numpy.typing import NDArray
 
 from harfe._core.table import Table
 from harfe.model.terms import IndexSet, name_of
-
-# Seconds between messages, on a terminal line that is rewritten and in a log.
-_PAUSE_TERMINAL, _PAUSE_LOG = 0.3, 10.0
-_WIDTH = 79
 
 # Terms shown in printed text; the table has all.
 _SHOWN = 20
@@ -228,22 +222,3 @@ def _frequencies(shares: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         "share_low": shares.min(axis=0),
         "share_high": shares.max(axis=0),
     }
-
-
-class DrawProgress:
-    """Reports on standard error how many draws are done and the time left."""
-
-    def __init__(self) -> None:
-        self._started = self._reported = time.monotonic()
-
-    def after_draw(self, done: int, planned: int) -> None:
-        """Report a finished draw, unless the last report is very recent."""
-        now, terminal = time.monotonic(), sys.stderr.isatty()
-        if done < planned and now - self._reported <= (_PAUSE_TERMINAL if terminal else _PAUSE_LOG):
-            return
-        self._reported = now
-        left = (now - self._started) / done * (planned - done)
-        line = f"harfe: {done} of {planned} draws, {left:.0f} s left"
-        end = "\n" if done == planned else ""
-        sys.stderr.write(f"\r{line:<{_WIDTH}}{end}" if terminal else line + "\n")
-        sys.stderr.flush()

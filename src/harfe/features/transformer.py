@@ -1,4 +1,4 @@
-"""SparseRandomFeatures: the transformer over a law."""
+"""SparseRandomFeatures: random features as a scikit-learn transformer."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ from harfe.features.pool import FeaturePool
 
 
 class SparseRandomFeatures(TransformerMixin, BaseEstimator):
-    """Random features φ(<x, w_j> + b_j) whose weights w_j touch only a few variables.
+    """Random features φ(<x, w_j> + b_j) of a few inputs each, as a transformer.
 
-    The output is raw φ: neither centred nor scaled, and the inputs are taken as they are.
+    The output is raw φ, neither centred nor scaled, of the inputs as given.
 
     Parameters
     ----------
     n_components : int, default=1000
         Number of features N.
     order : "auto", int or sequence of int, default="auto"
-        Variables in a feature, q; several make a mixed pool with equal parts. "auto" is 2, or 1 if
-        there is only one input.
+        Number of inputs per feature, q; a sequence gives a mixed pool with equal parts. "auto" is
+        2, or 1 if there is only one input.
     activation : {"sin", "cos", "tanh", "sigmoid", "relu", "exp"}, default="sin"
-        φ; "exp" is exp(i·) and makes the output complex.
+        The function φ; "exp" is exp(i·), with complex output.
     weights : {"normal", "uniform"}, default="normal"
-        Law of the weights: N(0, scale²) or U[-scale, scale].
+        Draw the weights from N(0, scale²) or U[-scale, scale].
     scale : float or array of shape (n_features,), default=1.0
-        For all variables, or one for each.
+        One scale for all inputs, or one for each.
     bias : {"phase", "uniform", "none"}, default="phase"
-        b_j from U[0, 2π], from U[-1, 1], or none.
+        Draw b_j from U[0, 2π] or from U[-1, 1], or use no bias.
     interaction_cst : {"pairwise", "no_interactions"} or sequence of sets, default=None
-        Which variables may meet in a feature, in the words of
+        Which inputs may appear together in a feature, as in
         :class:`~sklearn.ensemble.HistGradientBoostingRegressor`: sets of column indices or names;
-        columns in no set form one more. Sets smaller than `order` are drawn whole.
+        columns in no set form another set. Sets smaller than `order` are drawn whole.
     variable_weights : array of shape (n_features,), default=None
-        How often each input is drawn: an index set has probability proportional to the product
-        over its members. None draws all alike.
+        How often each input is drawn: a set of inputs has probability proportional to the product
+        over its members. None draws all equally often.
     law : FeatureLaw or MixedLaw, default=None
-        Draw from this law; the parameters that describe one are not used then. A learned law
-        (:func:`learn_law`) speaks of standardised inputs: put a
-        :class:`~sklearn.preprocessing.StandardScaler` before.
+        Draw from this law; the parameters that describe one are then ignored. A learned law
+        (:func:`learn_law`) is for standardised inputs: put a
+        :class:`~sklearn.preprocessing.StandardScaler` before this transformer.
     random_state : int, RandomState instance or None, default=None
         Equal seeds give equal features; a larger `n_components` extends the pool.
 
@@ -104,7 +104,7 @@ class SparseRandomFeatures(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> SparseRandomFeatures:
-        """Draw the features for the columns of X; its rows play no part.
+        """Draw the features for the columns of X; its rows do not matter.
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ class SparseRandomFeatures(TransformerMixin, BaseEstimator):
         return self.pool_.evaluate(X, X.dtype)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names such as ``sin(0.31*age - 1.20*bmi + 0.50)``.
+        """Return names such as ``sin(0.31*age - 1.20*bmi + 0.50)``.
 
         Parameters
         ----------
@@ -211,5 +211,5 @@ def resolve_law(given: Any, n_variables: int, **settings: Any) -> Law:
 
 
 def seed_of(random_state: Any) -> int:
-    """Seed from which the pool is drawn, from scikit-learn's kinds of seeds."""
+    """Return the seed of the pool for any `random_state` that scikit-learn accepts."""
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

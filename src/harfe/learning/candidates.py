@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from harfe.features.law import FeatureLaw
 from harfe.features.mixed_law import Law, MixedLaw
+from harfe.learning import standard_rows
 from harfe.learning.likelihood import KernelSettings, Likelihood, Prior, variance_shares
+from harfe.learning.matching import most_points
 from harfe.learning.reference import (
     EXACT_ROWS,
     POOL,
@@ -149,6 +151,18 @@ class LearnedLaw:
             f"{errors}.\nNoise: {self.noise:.2g} of the variance of the target.\n"
             + self.law.summary(self.columns, most)
         )
+
+
+def sampling_notes(n_rows: int) -> list[str]:
+    """State which parts of learning a law use a sample of this many rows; empty if none does."""
+    notes = []
+    if n_rows > MOST_ROWS:
+        notes.append(f"the likelihood of a law is computed on {MOST_ROWS} of the {n_rows} rows")
+    if n_rows > standard_rows.MOST_ROWS:
+        notes.append(f"its reference is fitted to {standard_rows.MOST_ROWS} of the {n_rows} rows")
+    if n_rows > most_points(n_rows):
+        notes.append(f"features match it at {most_points(n_rows)} of the {n_rows} rows")
+    return notes
 
 
 def standardise(

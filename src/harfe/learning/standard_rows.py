@@ -1,4 +1,4 @@
-"""Rows as the learning of a law sees them: distinct, clipped, in units of their deviation."""
+"""Rows prepared for learning a law: distinct, clipped, in units of their deviation."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from harfe.features.units import InputBounds, InputUnits, find_bounds, measure_units
 
-# Beyond so many rows, so many are drawn at random.
-_MOST_ROWS = 20_000
+#: Of more rows, this many are drawn at random.
+MOST_ROWS = 20_000
 
 
 @dataclass(frozen=True)
 class StandardRows:
-    """Distinct rows with weights, inputs and targets of mean 0 and deviation 1.
+    """Distinct rows with weights, and inputs and targets of mean 0 and deviation 1.
 
-    Equal rows are one row with the sum of their weights, so that weight 2 and a row twice are the
-    same data, bit for bit. The rows are sorted: their order does not matter either.
+    Equal rows are merged and their weights added, so that a row of weight 2 and a row given twice
+    are the same data, bit for bit. The rows are sorted, so their order does not matter either.
 
     Attributes
     ----------
@@ -51,10 +51,10 @@ class StandardRows:
         rng: np.random.Generator,
     ) -> StandardRows:
         """Standardise rows of real targets, shape (rows, targets), with positive weights."""
-        if len(X) > _MOST_ROWS:
-            drawn = rng.permutation(len(X))[:_MOST_ROWS]
+        if len(X) > MOST_ROWS:
+            drawn = rng.permutation(len(X))[:MOST_ROWS]
             X, y, weights = X[drawn], y[drawn], weights[drawn]
-        # Before anything is summed, or the order of the rows would decide the last bits.
+        # Before any sum, whose last bits would depend on the order of the rows.
         X, y, weights = _distinct(X, y, weights)
         bounds = find_bounds(X, weights, input_clip)
         X = bounds.clip(X)
@@ -77,7 +77,7 @@ class StandardRows:
         return np.flatnonzero(np.isfinite(self.units.spread))
 
     def subset(self, n: int, rng: np.random.Generator) -> StandardRows:
-        """At most n of the rows, drawn at random; themselves if they are no more."""
+        """Return at most n of the rows, drawn at random."""
         if len(self.Z) <= n:
             return self
         rows = np.sort(rng.permutation(len(self.Z))[:n])
@@ -92,18 +92,18 @@ class StandardRows:
         )
 
     def standardise(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Other rows, clipped and in the same units."""
+        """Clip other rows and convert them to the same units."""
         return np.asarray((self.bounds.clip(X) - self.units.centre) / self.units.spread)
 
     def to_targets(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Predictions in the user's units."""
+        """Convert predictions to the user's units."""
         return values * self.unit + self.centre
 
 
 def _distinct(
     X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Rows sorted, equal ones as one with the sum of their weights."""
+    """Sort the rows, and merge equal ones with the sum of their weights."""
     d = X.shape[1]
     rows, place = np.unique(np.hstack([X, y]), axis=0, return_inverse=True)
     total = np.bincount(place.ravel(), weights=weights).astype(float)

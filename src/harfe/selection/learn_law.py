@@ -1,13 +1,11 @@
-"""The law of the features alone: candidates race, and the best, or a stack of them, wins.
+"""Learning the law of the features: candidates race, and the best one or a stack of them wins.
 
-Each candidate is fitted without a fold and predicts its rows by its reference: all candidates on
-the first folds, the two best on the others.
+Each candidate is fitted without a fold and predicts the rows of that fold by its reference: all
+candidates on the first folds, the best two on the others.
 """
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +16,7 @@ from numpy.typing import NDArray
 
 from harfe._core.arguments import check_choice, check_clip
 from harfe._core.folds import Fold, make_folds
+from harfe._core.progress import ProgressLine
 from harfe._core.threads import one_blas_thread
 from harfe._core.validation import check_table, check_targets, check_weights
 from harfe.features.transformer import seed_of
@@ -29,6 +28,7 @@ from harfe.learning.candidates import (
     LawSettings,
     LearnedLaw,
     fit_candidate,
+    sampling_notes,
     stack,
     standardise,
 )
@@ -37,7 +37,7 @@ from harfe.learning.stacking import stack_weights
 from harfe.selection.rows import FEW_ROWS, Data, Scoring
 from harfe.selection.search import Digest, Search, Stage, Task
 
-# Folds on which all candidates run, and how many go on; all of them while rows are few.
+# Folds on which all candidates run, and how many run on the others; all of them if rows are few.
 _FIRST_FOLDS, _FINALISTS = 2, 2
 
 
@@ -71,11 +71,11 @@ class LawRace:
 
     @property
     def most_tasks(self) -> int:
-        """Every candidate on every fold."""
+        """Number of tasks if all candidates run on all folds."""
         return len(self.priors) * len(self.folds)
 
     def stages(self) -> Iterator[Stage]:
-        """All candidates on the first folds, the best on the others."""
+        """Yield all candidates on the first folds, then the best on the others."""
         n_first = min(_FIRST_FOLDS, len(self.folds))
         few = self.data.weights.sum() < FEW_ROWS
         finalists = len(self.priors) if few else min(_FINALISTS, len(self.priors))
@@ -94,7 +94,7 @@ class LawRace:
             yield Stage(last)
 
     def digest(self) -> Digest:
-        """What all results depend on."""
+        """Digest of what all results depend on."""
         scorer = None if self.scoring is None else self.scoring.scorer  # type: ignore[attr-defined]
         return Digest(self.data.X, self.data.y, self.data.weights, self.settings, scorer)
 
@@ -112,7 +112,7 @@ class LawRace:
         ]
 
     def take(self, name: tuple[int, int], result: LawFit) -> None:
-        """Accept a law fitted without a fold, and score it there."""
+        """Store a law fitted without a fold, and score it on that fold."""
         self.fits[name] = result
         test = self.folds[name[1]][1]
         prediction = result.predict(self.data.X[test])
@@ -121,20 +121,20 @@ class LawRace:
         self.scores[name] = error, score
 
     def tasks_later(self) -> int:
-        """Tasks to be expected after the current stage."""
+        """Number of tasks expected after the current stage."""
         return self._later
 
     def best_so_far(self) -> tuple[float, str]:
-        """Best mean score and the law that has it."""
+        """Best mean score so far, and the law that has it."""
         best, score = self._best()
         return score, f"law {self.priors[best].name}"
 
     def _best(self) -> tuple[int, float]:
-        """Candidate with the best mean score over the folds, of those that ran on the most."""
+        """The candidate with the best mean score among those run on the most folds."""
         return max(self._mean_scores(len(self.folds)), key=lambda pair: pair[1])
 
     def _mean_scores(self, n_folds: int) -> list[tuple[int, float]]:
-        """Mean score of every candidate over the first folds, of those that ran on the most."""
+        """Mean scores over the first folds of the candidates run on the most of them."""
         scores = {
             k: [s for (j, f), (_, s) in self.scores.items() if j == k and f < n_folds]
             for k in range(len(self.priors))
@@ -143,10 +143,10 @@ class LawRace:
         return [(k, float(np.mean(s))) for k, s in scores.items() if len(s) == most]
 
     def stacked(self) -> dict[int, float]:
-        """Weights of the candidates that make up the reference: the best one, or several.
+        """Weights of the candidates in the reference: one for the best alone, or several.
 
-        By what every candidate, fitted without the fold, predicts for its rows; with a `scoring` of
-        the user's own, too.
+        Always found by least squares on what the candidates predict for held-out rows, even with a
+        user-defined `scoring`.
         """
         best, _ = self._best()
         folds = [f for f in range(len(self.folds)) if (best, f) in self.fits]
@@ -157,7 +157,7 @@ class LawRace:
         for f in folds:
             test = self.folds[f][1]
             rows, root = self.data.X[test], np.sqrt(self.data.weights[test])[:, None]
-            # Every target in its own deviation, about its mean on the rows learned from.
+            # Targets in units of their deviation, about their means on the training rows.
             base = self.fits[best, f].data
             wanted.append((root * (self.data.y[test] - base.centre) / base.unit).ravel())
             predicted.append(
@@ -173,9 +173,9 @@ class LawRace:
         return {k: float(w) for k, w in zip(full, weights, strict=True) if w > 0}
 
     def fit_without(self, fold: int, weights: Mapping[int, float]) -> LawFit:
-        """The law, or the stack, fitted to the rows outside a fold."""
+        """Return the law, or the stack, fitted to the rows outside a fold."""
         train = self.folds[fold][0]
-        # Where time ran out, a candidate may not have been fitted without this fold yet.
+        # If time ran out, a candidate may not have been fitted without this fold yet.
         fits = [
             self.fits.get((k, fold)) or fit_law(self.priors[k], self.settings, self.data, train)
             for k in weights
@@ -183,13 +183,13 @@ class LawRace:
         return stack(fits, list(weights.values()))
 
     def fit_all(self, weights: Mapping[int, float]) -> LawFit:
-        """The law, or the stack, fitted to all rows."""
+        """Return the law, or the stack, fitted to all rows."""
         rows = np.arange(len(self.data.X))
         fits = [fit_law(self.priors[k], self.settings, self.data, rows) for k in weights]
         return stack(fits, list(weights.values()))
 
     def learned(self, law: LawFit, columns: tuple[str, ...]) -> LearnedLaw:
-        """What was learned from all rows, for the user."""
+        """Return what was learned from all rows, for the user."""
         errors = {
             prior.name: float(np.mean([e for (j, _), (e, _) in self.scores.items() if j == k]))
             for k, prior in enumerate(self.priors)
@@ -211,11 +211,12 @@ def learn_law(
     verbose: bool = False,
     random_state: Any = None,
 ) -> LearnedLaw:
-    """Learn from data which variables features should look at, how many at once, at which scales.
+    """Learn the law of the features: which inputs they use, how many at once, at which scales.
 
-    Minimises -log N(y; 0, K + 1 + noise) + penalties over the parameters of the law, K being the
-    kernel of its features (see :mod:`harfe.learning.likelihood`), for each candidate. Of those, the
-    one wins whose Gaussian process, fitted anew without each fold, predicts its rows best.
+    For each candidate, minimises -log N(y; 0, K + 1 + noise) + penalties over the parameters of the
+    law, where K is the kernel of its features (see :mod:`harfe.learning.likelihood`). The candidate
+    whose Gaussian process predicts held-out folds best wins, or a stack of several if that is
+    clearly better.
 
     Parameters
     ----------
@@ -224,30 +225,30 @@ def learn_law(
     y : array of shape (n_samples,) or (n_samples, n_targets)
         Real. Several targets share the law.
     sample_weight : array of shape (n_samples,), default=None
-        How often each row counts: weight 2 is the row twice.
+        How often each row counts: weight 2 repeats the row.
     candidates : sequence of str, default=("additive", "pairs", "fours", "isotropic")
-        Priors to try: one variable a feature; one or two, scales held together; one to four, scales
-        free; one or two, all variables alike.
+        Priors to try: one input per feature; one or two, with similar scales; one to four, with
+        free scales; one or two, with all inputs alike.
     cv : int, splitter or iterable, default=5
-        Folds. All candidates run on two, the best two on the others.
+        Folds. All candidates run on two of them, the best two on the others.
     input_scale, input_clip
         Units in which the law draws, as in :class:`HARFERegressor`.
     verbose : bool, default=False
-        Show progress on standard error.
+        Report progress on standard error.
     random_state : int, RandomState instance or None, default=None
-        Of the folds and of the rows that are looked at.
+        Seed of the folds and of the samples of rows.
 
     Returns
     -------
     LearnedLaw
-        Its ``law`` goes to ``HARFERegressor(law=...)`` or ``SparseRandomFeatures(law=...)``.
+        Pass its ``law`` to ``HARFERegressor(law=...)`` or ``SparseRandomFeatures(law=...)``.
 
     Notes
     -----
-    The likelihood sees at most 500 distinct rows, drawn at random (300 in its first steps, which
-    find the variables). Of more than 100 inputs, those 100 go on for which the likelihood rises
-    fastest with their weight, where all inputs are alike. Variables without which the likelihood
-    falls by little are left out.
+    Large tables are sampled at random: the likelihood is computed on at most 500 distinct rows (300
+    in its first steps, which find the inputs), and the dense references are fitted to at most
+    20 000 rows. With more than 100 inputs, the 100 to which the likelihood is most sensitive are
+    kept. Inputs that hardly raise the likelihood are then left out.
 
     Examples
     --------
@@ -280,13 +281,17 @@ def learn_law(
     data = Data(X[counted], y[counted].reshape(int(counted.sum()), -1), weights[counted])
     priors = [CANDIDATES[name] for name in candidates]
     race = LawRace(priors, LawSettings(seed, input_scale, input_clip), data, folds)
-    started = time.monotonic()
+    search, line = Search(race), ProgressLine("fits of laws") if verbose else None
 
-    def tell(done: int, planned: int) -> bool:
-        if verbose:
-            seconds = time.monotonic() - started
-            sys.stderr.write(f"harfe: {done} of {planned} laws, {seconds:.0f} s\n")
+    def after_task(done: int, planned: int) -> bool:
+        if line is not None:
+            line.update(done, planned, lambda: f"best {race.best_so_far()[1]}")
         return False
 
-    Search(race).run(tell)
+    if line is not None:
+        for note in sampling_notes(len(data.X)):
+            line.say(note)
+    search.run(after_task)
+    if line is not None:
+        line.close()
     return race.learned(race.fit_all(race.stacked()), columns)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harfe.learning.candidates import sampling_notes
 from harfe.report.content.rows import ReportRows
 from harfe.selection.recipe import Posed
 from harfe.selection.results import error_paths
@@ -49,6 +50,14 @@ def laws(model: Any) -> list[dict[str, Any]]:
         {"candidate": name, "rmse": float(np.sqrt(error)), "used": name in used}
         for name, error in sorted(learned.errors.items(), key=lambda item: item[1])
     ]
+
+
+def samples(model: Any, rows: ReportRows | None) -> list[str]:
+    """State which parts of learning the law used a sample of the rows of the fit, if known."""
+    if getattr(model, "learned_law_", None) is None:
+        return []
+    n_rows = round(model.inputs_.total_weight) if rows is None else len(rows)
+    return sampling_notes(n_rows)
 
 
 def error_path(

@@ -17,7 +17,7 @@ from harfe.model.formula import formula
 from harfe.report.content.cautions import cautions
 from harfe.report.content.components import drawn_components, explanation
 from harfe.report.content.errors import GIVEN, HELD_OUT, TRAINING, distribution, errors, scatter
-from harfe.report.content.history import KINDS, convergence, error_path, laws
+from harfe.report.content.history import KINDS, convergence, error_path, laws, samples
 from harfe.report.content.rows import Evidence, ReportRows
 from harfe.report.content.whatif import what_if
 
@@ -95,6 +95,7 @@ def summarise(
         "distribution": distribution(judged, where),
         "convergence": convergence(model),
         "laws": laws(model),
+        "samples": samples(model, rows if fitted else None),
         "path": error_path(model, rows, holdout, target),
         "explanation": explained,
         "drawn": drawn_components(model, rows, target),
@@ -146,7 +147,7 @@ def _model(model: Any, target: int) -> dict[str, Any]:
         "n_terms": len(model.term_names_),
         "n_inputs_used": len(np.unique(used)),
         "orders": sorted({int(q) for q in orders}),
-        "alpha": float(getattr(model, "alpha_", getattr(model, "alpha", np.nan))),
+        "alpha": float(model._ridge()[0]),
         "fit": KINDS.get(getattr(model, "fit_", "data"), ""),
         "law": None if learned is None else learned.candidate,
         "noise_share": None if learned is None else float(learned.noise),

@@ -1,4 +1,4 @@
-"""What rivals on random features share: the same sparse features as harfe's, posed alike."""
+"""The base class of rivals on random features: the features of harfe, in the same problem."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class ExpansionFunction:
 
 
 class FeatureRival(Rival):
-    """A rival on the features φ(<x, w_j> + b_j) of harfe; it writes `_path` and `_knobs`.
+    """A rival on the features φ(<x, w_j> + b_j) of harfe; subclasses write `_path` and `_knobs`.
 
     Every such rival has the parameters `n_components`, `order`, `scale`, `activation`, `weights`,
     `bias`, `fit_intercept`, `input_scale`, `column_scale` and `memory_budget`.
     """
 
     takes_complex = True
-    standardises_target = False  # the problem has units of its own
+    standardises_target = False  # the problem scales its targets
 
     #: Candidates of "auto".
     orders: Sequence[int] = (2, 1, 3)
@@ -59,14 +59,14 @@ class FeatureRival(Rival):
 
     @abstractmethod
     def _knobs(self, m: int, N: int) -> list[dict[str, Any]]:
-        """Settings along a path of fits on one pool of N features and m rows."""
+        """Return the settings along a path of fits on one pool of N features and m rows."""
 
     @abstractmethod
     def _path(self, problem: Problem, knobs: Sequence[dict[str, Any]]) -> list[Sparse]:
-        """The fit of every setting."""
+        """Return the fit of every setting."""
 
     def _largest_system(self, m: int, N: int) -> int:
-        """Features in the largest system that will be solved, for the check of memory."""
+        """Number of features in the largest system to be solved, for the check of memory."""
         return min(m, N)
 
     def _families(self, X: NDArray[np.float64], y: NDArray[Any], seed: int) -> list[Family]:
@@ -125,10 +125,10 @@ class FeatureRival(Rival):
 
     @property
     def expansion_(self) -> Expansion:
-        """The fitted function as a value: the features that are kept, in the user's units."""
+        """The fitted function as a value: the kept features, in the user's units."""
         if isinstance(self.function_, Constant):
             raise AttributeError(
-                "expansion_ is not there: X or y was constant, and the model is the mean of y"
+                "expansion_ does not exist: X or y was constant, so the model is the mean of y"
             )
         found = self.function_.expansion
         if self._unit == 1:
@@ -155,7 +155,7 @@ class FeatureRival(Rival):
 
 @dataclass(frozen=True)
 class FeatureFits:
-    """Fits on one pool: the problem is posed anew for the rows of every fold."""
+    """Fits on one pool; the problem is stated for the training rows of each fold."""
 
     rival: FeatureRival
     pool: FeaturePool
@@ -164,17 +164,17 @@ class FeatureFits:
     knobs: list[dict[str, Any]]
 
     def held_out(self, train: NDArray[np.intp], out: NDArray[np.intp]) -> NDArray[Any]:
-        """Predictions of rows `out` by fits of rows `train`, (settings, rows out)."""
+        """Predictions at rows `out` from fits on rows `train`, (settings, rows out)."""
         posed = self._pose(self.X[train], self.y[train])
         fits = self.rival._path(posed.problem, self.knobs)
         return predictions(posed, fits, self.X[out])
 
     def pose_all(self) -> Posed:
-        """The problem of all rows."""
+        """State the problem of all rows."""
         return self._pose(self.X, self.y)
 
     def fit(self, which: int) -> ExpansionFunction:
-        """The fit of all rows with one of the settings."""
+        """Fit all rows with one of the settings."""
         posed = self.pose_all()
         ((S, c),) = self.rival._path(posed.problem, self.knobs[which : which + 1])
         return ExpansionFunction(posed.expansion(S, c))
