@@ -147,7 +147,9 @@ def test_pip_installs_into_an_environment_made_without_pip(dev, runner, capsys):
     assert "home" in (dev.VENV / "pyvenv.cfg").read_text(encoding="utf-8")
     assert dev.PYTHON.exists()
     assert not list(dev.VENV.rglob("site-packages/pip"))
-    assert capsys.readouterr().out == "Creating the environment in .venv (once, about a minute) ...\n"
+    assert (
+        capsys.readouterr().out == "Creating the environment in .venv (once, about a minute) ...\n"
+    )
 
 
 def test_uv_is_used_if_it_is_there(dev, uv):
