@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Run harfe from a fresh clone: its demo, its tests, its checks.
 
-All this needs is Python 3.11 or newer with pip (or uv). The first run makes an
-environment in .venv and installs the package there, in editable form: changes in
-src count at once. Later runs start right away. Nothing is installed elsewhere, and
-.venv may be deleted at any time; it is made anew when pyproject.toml changes.
+It needs only Python 3.11 or newer with pip (or uv). The first run creates an
+environment in .venv and installs the package there in editable form: changes in
+src take effect at once. Later runs start immediately. Nothing is installed elsewhere,
+and .venv can be deleted at any time; it is rebuilt when pyproject.toml changes.
 """
 
-# Keep the syntax of this file plain: an old Python 3 must get as far as check_python().
+# Keep the syntax of this file plain: an old Python 3 must reach check_python().
 
 import argparse
 import contextlib
@@ -39,31 +39,31 @@ TEST_STEPS = [
     "NUMBA_DISABLE_JIT=1 coverage run --append -m pytest -m compiled tests",
     "coverage report --fail-under=95",
 ]
-# What `test --quick` stands for.
+# The pytest arguments of `test --quick`.
 QUICK = ["--quiet", "-m", "not slow"]
 STUDIES = ["experiments list"]
-# Each command: its line in --help, the extras of pyproject.toml it needs, and its steps, which
-# `python -m` runs in turn until one fails (NAME=value in front sets an environment variable).
+# For each command: its line in --help, the extras of pyproject.toml it needs, and its steps, which
+# `python -m` runs in turn until one fails (a leading NAME=value sets an environment variable).
 COMMANDS = {
-    "demo": ("see harfe at work on a small example", [], ["harfe.cli.commands.demo"]),
+    "demo": ("run harfe on a small example", [], ["harfe.cli.commands.demo"]),
     "test": (
-        "all tests and the coverage gate; test --quick; test ARGS: pytest",
+        "run all tests and check coverage; --quick skips slow ones; ARGS go to pytest",
         ["test"],
         TEST_STEPS,
     ),
     "study": (
-        "our studies; study ARGS: list, run accuracy, show accuracy",
+        "list, run or show studies; ARGS: list, run accuracy, show accuracy",
         ["plot", "rivals"],
         STUDIES,
     ),
     "paper": (
-        "the paper, run again; paper ARGS: --quick, --only table2",
+        "rerun the paper's tables and figures; ARGS: --quick, --only table2",
         ["paper", "plot", "rivals"],
         ["experiments paper"],
     ),
     "lint": ("check style and types", ["lint"], ["ruff check", "ruff format --check", "mypy"]),
 }
-# The step that takes the user's arguments, and is then the only one run.
+# The step that receives the user's arguments; it is then the only one to run.
 STEP_WITH_ARGUMENTS = {"test": "pytest", "study": "experiments", "paper": "experiments paper"}
 
 
@@ -78,14 +78,14 @@ def check_python():
 
 
 def fingerprint(extras):
-    """Return a hash of all that decides what an install gives."""
+    """Return a hash of everything that determines the result of an install."""
     facts = [platform.python_version(), str(ROOT), sorted(extras)]
     project = (ROOT / "pyproject.toml").read_bytes()
     return hashlib.sha256(json.dumps(facts).encode() + project).hexdigest()
 
 
 def installed():
-    """Return the extras in .venv, or None if it holds no finished and current install."""
+    """Return the extras in .venv, or None if its install is missing, unfinished or outdated."""
     try:
         stamp = json.loads(STAMP.read_text(encoding="utf-8"))
         current = PYTHON.exists() and stamp["fingerprint"] == fingerprint(stamp["extras"])
@@ -95,20 +95,20 @@ def installed():
 
 
 def run_quietly(command):
-    """Run an installer's command; only if it fails, show the end of its output and stop."""
+    """Run an installer's command; if it fails, show the end of its output and exit."""
     done = subprocess.run(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace"
     )
     if done.returncode != 0:
         tail = "\n".join("    " + line for line in done.stdout.splitlines()[-20:])
         ran = shlex.join(command)
-        sys.exit(f"{tail}\nInstalling failed; above is the end of the output of:\n    {ran}")
+        sys.exit(f"{tail}\nInstallation failed; above is the end of the output of:\n    {ran}")
 
 
 def install(extras, anew):
-    """Install the package with these extras into .venv, which is made anew if asked."""
+    """Install the package with these extras into .venv, after rebuilding it if `anew`."""
     uv = shutil.which("uv")
-    # If it is the Python in .venv that runs this, build with the one behind it, which has pip.
+    # If the Python in .venv runs this, build with its base interpreter, which has pip.
     base = sys._base_executable if Path(sys.prefix).resolve() == VENV else sys.executable
     if not uv and subprocess.run([base, "-m", "pip", "--version"], capture_output=True).returncode:
         sys.exit(f"{base} has no pip. Install it (Debian, Ubuntu: apt install python3-pip) or uv.")
@@ -126,24 +126,24 @@ def install(extras, anew):
         run_quietly([uv, "pip", "install", "--python", str(PYTHON), "--editable", package])
     else:
         run_quietly([base, "-m", "pip", "--python", str(PYTHON), "install", "--editable", package])
-    # Written last, so that an install which did not finish is repeated.
+    # Written last, so that an unfinished install is repeated.
     STAMP.write_text(json.dumps(stamp), encoding="utf-8")
 
 
 def ensure(extras):
-    """Make sure that .venv holds the package and these extras, beside those already there."""
+    """Make sure that .venv has the package and these extras; keep the extras already there."""
     have = installed()
     if have is not None and have.issuperset(extras):
         return
     if have is None:
-        print("Making the environment in .venv (once, about a minute) ...", flush=True)
+        print("Creating the environment in .venv (once, about a minute) ...", flush=True)
     else:
-        print("Adding to .venv what this command needs (once) ...", flush=True)
+        print("Adding the packages this command needs to .venv (once) ...", flush=True)
     with open(__file__, "rb") as this_file:
         if fcntl:
             with contextlib.suppress(OSError):  # a network drive may have no locks
                 fcntl.flock(this_file, fcntl.LOCK_EX)  # one at a time: a second dev.py waits here
-        have = installed()  # another dev.py may have done it meanwhile
+        have = installed()  # another dev.py may have installed it meanwhile
         if have is None or not have.issuperset(extras):
             install(sorted({*extras, *(have or ())}), anew=have is None)
 
@@ -160,7 +160,7 @@ def run_step(step, arguments=()):
 
 
 def main(argv):
-    """Do what the command line asks and return the exit code."""
+    """Run the command line and return the exit code."""
     check_python()
     parser = argparse.ArgumentParser(
         "dev.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

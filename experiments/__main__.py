@@ -18,11 +18,11 @@ HERE = Path(__file__).resolve().parent
 
 
 def main(argv: list[str] | None = None, home: Path = HERE) -> int:
-    """Do what the command line asks and return the exit code."""
+    """Run the command line and return the exit code."""
     parser = argparse.ArgumentParser("python -m experiments", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("list", help="name the studies and how far they are")
-    runs = commands.add_parser("run", help="do what has no result yet; may be stopped at any time")
+    commands.add_parser("list", help="list the studies and their progress")
+    runs = commands.add_parser("run", help="run what has no result yet; can be stopped at any time")
     runs.add_argument("study")
     runs.add_argument("--jobs", type=int, default=1, help="worker processes (default 1)")
     runs.add_argument(
@@ -30,11 +30,11 @@ def main(argv: list[str] | None = None, home: Path = HERE) -> int:
         nargs="+",
         default=[],
         metavar="FIELD=NAME",
-        help="only these: part=..., problem=..., method=..., repetition=...",
+        help="restrict to part=..., problem=..., method=..., repetition=...",
     )
-    runs.add_argument("--max-time", type=float, metavar="S", help="begin nothing after S seconds")
+    runs.add_argument("--max-time", type=float, metavar="S", help="start nothing after S seconds")
     runs.add_argument("--redo", action="store_true", help="drop rows whose settings have changed")
-    runs.add_argument("--retry", action="store_true", help="do failed repetitions again")
+    runs.add_argument("--retry", action="store_true", help="rerun failed repetitions")
     shows = commands.add_parser("show", help="write table.md and the figures from results.csv")
     shows.add_argument("study")
     papers = commands.add_parser("paper", help="run the paper's tables and figures, write the page")
@@ -61,7 +61,7 @@ def main(argv: list[str] | None = None, home: Path = HERE) -> int:
 
 def _run(study: Study, options: argparse.Namespace) -> int:
     if options.jobs < 1:
-        raise ConfigError(f"--jobs {options.jobs}: type a number from 1.")
+        raise ConfigError(f"--jobs {options.jobs}: type 1 or more.")
     outcome = run(
         study,
         _results(study),
@@ -81,7 +81,7 @@ def _run(study: Study, options: argparse.Namespace) -> int:
 
 
 def _tell(progress: Progress) -> None:
-    """One line on stderr for a finished task."""
+    """Print one line about a finished task to stderr."""
     row = progress.row
     if row.failure:
         result = row.failure
@@ -91,7 +91,7 @@ def _tell(progress: Progress) -> None:
     line = f"[{progress.done}/{progress.total}] {row.part} {row.repetition}: "
     line += f"{row.method} on {row.problem}: {result}"
     if at_work:
-        line += f"; at work: {at_work}"
+        line += f"; running: {at_work}"
     if progress.seconds_left is not None:
         line += f"; about {_duration(progress.seconds_left)} left"
     print(line, file=sys.stderr, flush=True)
@@ -108,7 +108,7 @@ def _selection(words: list[str]) -> dict[str, list[str]]:
     for word in words:
         field, equals, name = word.partition("=")
         if not equals:
-            raise ConfigError(f"--only {word}: write FIELD=NAME, e.g. method={word}.")
+            raise ConfigError(f"--only {word}: type FIELD=NAME, e.g. method={word}.")
         chosen[field].append(name)
     return dict(chosen)
 

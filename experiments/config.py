@@ -1,4 +1,4 @@
-"""A study as its config.toml tells it, and the tasks that follow from it."""
+"""A study as its config.toml defines it, and its tasks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MEASURES = {
     "error": "test MSE",
     "error_clean": "test MSE against the noise-free function",
     "error_relative": "relative test error",
-    "fit_seconds": "seconds of one processor",
+    "fit_seconds": "seconds of processor time",
 }
 
 
@@ -36,7 +36,7 @@ class Task(NamedTuple):
 
 @dataclass(frozen=True)
 class Quick:
-    """What a quick run takes of a part; an empty list takes all."""
+    """The subset of a part that a quick run uses; an empty list means all."""
 
     repetitions: int = 1
     problems: tuple[str, ...] = ()
@@ -54,11 +54,11 @@ class Part:
     repetitions: int
     measures: tuple[str, ...] = ("error",)
     quick: Quick = Quick()
-    keep_predictions: bool = False  # whether rows carry the test rows, for a figure
-    show_spread: bool = False  # whether tables give the standard deviation beside the mean
+    keep_predictions: bool = False  # whether rows store predictions, for a figure
+    show_spread: bool = False  # whether tables give the standard deviation with the mean
     note: str = ""
     source_settings: dict[str, Any] = field(default_factory=dict)
-    #: Numbers of others by name and problem, shown beside ours but not ranked.
+    #: Published numbers by name and problem, shown with ours but not ranked.
     references: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
@@ -68,17 +68,17 @@ class Method:
 
     label: str
     adapter: str  # a name of `methods.ADAPTERS`, or "module:Class" of one elsewhere
-    draws: bool  # whether two seeds on equal data may give two models
+    draws: bool  # whether different seeds on equal data may give different models
     note: str = ""
-    variant_of: str = ""  # a method that this is only another form of; ranks leave it out
-    reference: str = ""  # whose printed numbers, among a part's references, these are held against
-    repetitions: int | None = None  # at most so many: for methods too slow for all of a part's
-    not_on: tuple[str, ...] = ()  # problems that it is left out of, for a reason in the note
-    revision: int = 1  # to be raised when the code behind it changes: old rows no longer fit
+    variant_of: str = ""  # the method that this is a variant of; variants are not ranked
+    reference: str = ""  # the entry of a part's references to compare with
+    repetitions: int | None = None  # upper limit, for methods too slow for all of a part's
+    not_on: tuple[str, ...] = ()  # problems that it skips, for a reason given in the note
+    revision: int = 1  # raise it when the code changes: old rows become outdated
     settings: dict[str, Any] = field(default_factory=dict)
     by_problem: dict[str, dict[str, Any]] = field(default_factory=dict)
-    #: Settings that take several values: one method for each combination, whose values may stand
-    #: in braces in label, note and reference.
+    #: Settings with several values: one method for each combination; label, note and reference may
+    #: name the settings in braces.
     over: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
 
@@ -94,7 +94,7 @@ class _File:
 
 @dataclass(frozen=True)
 class Study:
-    """A checked config with its adapters and sources made."""
+    """A checked config with its adapters and sources."""
 
     path: Path
     title: str
@@ -107,11 +107,11 @@ class Study:
 
     @property
     def name(self) -> str:
-        """What the study is called on the command line."""
+        """Name of the study on the command line."""
         return study_name(self.path)
 
     def repetitions(self, part: str, problem: str, method: str) -> int:
-        """How often a method runs: once, if neither the data nor the method would differ."""
+        """Number of runs of a method: one if neither the data nor the method varies."""
         if problem in self.methods[method].not_on:
             return 0
         if not (self.methods[method].draws or self.sources[part].varies(problem)):
@@ -120,7 +120,7 @@ class Study:
         return most if own is None else min(most, own)
 
     def tasks(self) -> Iterator[Task]:
-        """All tasks; early repetitions first, so that a stopped run has them complete."""
+        """All tasks, early repetitions first, so that a stopped run has those complete."""
         most = max(part.repetitions for part in self.parts.values())
         for repetition in range(most):
             for name, part in self.parts.items():
@@ -130,9 +130,9 @@ class Study:
                             yield Task(name, problem, method, repetition)
 
     def fingerprint(self, task: Task) -> str:
-        """Short hash of all settings that made a row; labels, titles and notes are not among them.
+        """Short hash of all settings that determine a row, without labels, titles and notes.
 
-        The number of repetitions is not either: more of them leave the old ones as they are.
+        The number of repetitions is not included either: adding some leaves the others valid.
         """
         part, method = self.parts[task.part], self.methods[task.method]
         facts = {
@@ -147,7 +147,7 @@ class Study:
 
 
 def study_name(path: Path) -> str:
-    """A study is called as its file, or as its folder if the file is config.toml."""
+    """Name of the study: that of its file, or of its folder if the file is config.toml."""
     return path.parent.name if path.name == "config.toml" else path.stem
 
 
@@ -159,13 +159,13 @@ def load_study(path: Path, quick: bool = False) -> Study:
     path : Path
         The file.
     quick : bool
-        Whether only the parts' `quick` repetitions, problems and methods are wanted. What they give
-        is what the full study gives for them.
+        Whether to use only the parts' `quick` repetitions, problems and methods. Their results are
+        those of the full study.
 
     Raises
     ------
     ConfigError
-        If a key is unknown, missing or of the wrong type, or a name stands for nothing. The message
+        If a key is unknown, missing or of the wrong type, or a name is not defined. The message
         names the file (study/config.toml) and the key.
     """
     where = f"{path.parent.name}/{path.name}"
@@ -218,7 +218,7 @@ def load_study(path: Path, quick: bool = False) -> Study:
 
 
 def _expanded(file: _File) -> _File:
-    """The file with every method that goes over values replaced by one method per combination."""
+    """The file with every method that has `over` replaced by one method per combination."""
     names: dict[str, list[str]] = {}
     methods: dict[str, Method] = {}
     for name, method in file.methods.items():
@@ -252,7 +252,7 @@ def _replaced(methods: tuple[str, ...], names: Mapping[str, list[str]]) -> tuple
 
 
 def _quick(part: Part) -> Part:
-    """The part as a quick run takes it."""
+    """The part as a quick run uses it."""
     return dataclasses.replace(
         part,
         repetitions=min(part.repetitions, part.quick.repetitions),

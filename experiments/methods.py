@@ -1,8 +1,8 @@
-"""The methods that a study can compare: one adapter each, all called in the same way.
+"""The methods that a study can compare: one adapter each, with the same interface.
 
 An adapter is a frozen dataclass; its fields are the settings that `[methods.NAME.settings]` may
-give, grids included, so that the hash of a result covers them. `fit` sees training rows only.
-Libraries are imported inside `fit`: a worker limits its threads before it loads them.
+set, including grids, so that the hash of a result covers them. `fit` sees training rows only.
+Libraries are imported inside `fit`: a worker limits their threads before loading them.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from typing import Any, Protocol
 
 import numpy as np
 
-# The same folds for every method and seed: a method that draws nothing itself stays without draws.
+# The same folds for every method and seed: a deterministic method stays deterministic.
 _N_FOLDS, _FOLD_SEED = 5, 0
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A fitted model, how large it is, and what its tuning chose."""
+    """A fitted model, its size, and the settings that tuning chose."""
 
     model: Any
     n_terms: int
     chosen: Mapping[str, Any]
-    #: What figures need beyond the errors; JSON can hold it.
+    #: What figures need in addition to the errors, as data that JSON can represent.
     details: Mapping[str, Any] = field(default_factory=dict)
-    #: Processor time of the part that a study is about; None counts the whole of `fit`.
+    #: Processor time of the part that a study measures; None means all of `fit`.
     seconds: float | None = None
 
 
 class Adapter(Protocol):
-    """What a study needs of a method."""
+    """What a study needs from a method."""
 
     def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
         """Tune and fit on these rows; `paper` holds the paper's settings for the problem."""
@@ -39,13 +39,13 @@ class Adapter(Protocol):
 
 @dataclass(frozen=True)
 class HarfeCV:
-    """HARFERegressorCV as it comes, or with a part of it switched off."""
+    """HARFERegressorCV with its defaults, or with a part of it switched off."""
 
     law: str = "auto"
     refine: bool = True
 
     def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
-        """It tunes itself."""
+        """Fit; the estimator tunes itself."""
         from harfe import HARFERegressorCV
 
         model = HARFERegressorCV(law=self.law, refine=self.refine, random_state=seed).fit(X, y)
@@ -58,7 +58,7 @@ class HarfeCV:
 
 @dataclass(frozen=True)
 class Algorithm1:
-    """The paper's Algorithm 1; settings left out are the paper's for the problem."""
+    """The paper's Algorithm 1; settings not given are the paper's for the problem."""
 
     step_size: float
     column_scale: str
@@ -69,7 +69,7 @@ class Algorithm1:
     alpha: float | None = None
 
     def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
-        """One run, nothing is tuned."""
+        """Fit once, without tuning."""
         from harfe import HARFERegressor
 
         names = {"n_components": "N", "n_nonzero_coefs": "s", "order": "q", "alpha": "m_lambda"}
@@ -107,7 +107,7 @@ class Lasso:
     n_alphas: int
 
     def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
-        """The penalty by cross-validation."""
+        """Choose the penalty by cross-validation."""
         from sklearn.linear_model import LassoCV
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import StandardScaler
@@ -119,7 +119,7 @@ class Lasso:
 
 @dataclass(frozen=True)
 class Forest:
-    """Random forest; tuned with few trees, fitted with many."""
+    """Random forest, tuned with few trees and fitted with many."""
 
     n_trees_tuning: int
     n_trees: int
@@ -127,7 +127,7 @@ class Forest:
     min_samples_leaf: tuple[int, ...]
 
     def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
-        """Share of inputs a split may see, and rows in a leaf, by cross-validation."""
+        """Choose the share of inputs per split and the rows per leaf by cross-validation."""
         from sklearn.ensemble import RandomForestRegressor
 
         forest = RandomForestRegressor(self.n_trees_tuning, random_state=seed)
@@ -147,7 +147,7 @@ class Boosting:
     min_samples_leaf: tuple[int, ...]
 
     def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
-        """All four by cross-validation."""
+        """Choose all four settings by cross-validation."""
         from sklearn.ensemble import HistGradientBoostingRegressor
 
         boosting = HistGradientBoostingRegressor(early_stopping=False, random_state=0)
@@ -165,7 +165,7 @@ class Boosting:
 
 @dataclass(frozen=True)
 class SupportVectors:
-    """Support vector regression with Gaussian kernel; gamma in units of 1 / (number of inputs)."""
+    """Support vector regression, Gaussian kernel; gamma in units of 1 / (number of inputs)."""
 
     C: tuple[float, ...]
     gamma_times_d: tuple[float, ...]
@@ -173,7 +173,7 @@ class SupportVectors:
     max_iter: int
 
     def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
-        """All three by cross-validation."""
+        """Choose all three settings by cross-validation."""
         from sklearn.svm import SVR
 
         model = _standardised(SVR(cache_size=500, max_iter=self.max_iter))
@@ -189,13 +189,13 @@ class SupportVectors:
 
 @dataclass(frozen=True)
 class KernelRidge:
-    """Kernel ridge regression with Gaussian kernel; gamma in units of 1 / (number of inputs)."""
+    """Kernel ridge regression, Gaussian kernel; gamma in units of 1 / (number of inputs)."""
 
     alpha: tuple[float, ...]
     gamma_times_d: tuple[float, ...]
 
     def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
-        """Both by cross-validation."""
+        """Choose both settings by cross-validation."""
         from sklearn.kernel_ridge import KernelRidge as SklearnKernelRidge
 
         model = _standardised(SklearnKernelRidge(kernel="rbf"))
@@ -209,7 +209,7 @@ class KernelRidge:
 
 @dataclass(frozen=True)
 class GaussianProcess:
-    """Gaussian process with a length scale per input, settings by maximal likelihood."""
+    """Gaussian process with a length scale per input, set by maximum likelihood."""
 
     max_rows: int
     condition_on_all: bool
@@ -217,7 +217,7 @@ class GaussianProcess:
     start_lengths: tuple[float, ...]
 
     def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
-        """The rows that it learns from are drawn by the seed, where there are more."""
+        """Maximise the likelihood, on a sample of rows drawn by the seed beyond `max_rows`."""
         from harfe.rivals import ARDProcessRegressor
 
         model = ARDProcessRegressor(
@@ -232,18 +232,18 @@ class GaussianProcess:
 
 @dataclass(frozen=True)
 class Registered:
-    """A method of harfe's own registry as `harfe compare` makes it; it tunes itself."""
+    """A method of harfe's own registry, as in `harfe compare`; it tunes itself."""
 
     name: str
 
     def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
-        """Tune and fit; what was chosen is told where the estimator says so."""
+        """Tune and fit; report `best_params_` if the estimator has them."""
         from harfe.compare.methods import METHODS
 
         method = METHODS[self.name]
         model = method.make(seed, len(y)).fit(X, y)
         told = getattr(model, "best_params_", {})
-        # A law would take a page.
+        # Leave out laws, which are long.
         brief = {
             name: value for name, value in told.items() if isinstance(value, int | float | str)
         }

@@ -1,7 +1,7 @@
 """Where the data of a problem come from: the sources that a part of a study can name.
 
 A source is a frozen dataclass; its fields are the settings that `[parts.NAME.source_settings]` may
-give. `load(problem, seed)` is a function of these two alone, never of the order of execution.
+set. `load(problem, seed)` depends on its two arguments only, never on the order of execution.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-# Their noise inputs are drawn anew with every seed, so even the paper's rows differ.
+# Each seed draws new noise inputs for these, so even the paper's rows differ.
 _WITH_NOISE_INPUTS = ("airfoil", "ccpp")
-_SPOILING = 2202  # of seeds, so that spoiling draws from streams that nothing else uses
+_SPOILING = 2202  # first word of the seed, so that nothing else draws from these streams
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,15 @@ class Data:
     y_train: np.ndarray
     X_test: np.ndarray
     y_test: np.ndarray
-    y_test_clean: np.ndarray | None = None  # the test target without noise, where it is known
-    paper: Mapping[str, Any] = field(default_factory=dict)  # the paper's settings, where it has any
+    y_test_clean: np.ndarray | None = None  # the test target without noise, if known
+    paper: Mapping[str, Any] = field(default_factory=dict)  # the paper's settings, if it has any
 
 
 class Source(Protocol):
-    """What a part needs of its source."""
+    """What a part needs from its source."""
 
     def names(self) -> tuple[str, ...]:
-        """Problems that this source has."""
+        """Names of the problems of this source."""
 
     def varies(self, problem: str) -> bool:
         """Whether the data of the problem differ between seeds."""
@@ -47,17 +47,17 @@ class PaperRows:
     """The paper's training and test rows of its real data; the seed draws the noise inputs."""
 
     def names(self) -> tuple[str, ...]:
-        """Real data for which the paper has rows."""
+        """Real datasets for which the paper has rows."""
         from harfe.datasets import list_real
 
         return tuple(name for name in list_real() if name not in ("telemonitor_sex1", "ccpp_rest"))
 
     def varies(self, problem: str) -> bool:
-        """Only noise inputs are drawn."""
+        """True for datasets with noise inputs, which are drawn."""
         return problem in _WITH_NOISE_INPUTS
 
     def load(self, problem: str, seed: int) -> Data:
-        """Rows as the paper split them."""
+        """The paper's training and test rows."""
         from harfe.datasets import load_real
 
         return _real(load_real(problem, noise_seed=seed))
@@ -65,20 +65,20 @@ class PaperRows:
 
 @dataclass(frozen=True)
 class RandomSplits:
-    """Random training and test rows of real data, as many as the paper has of each."""
+    """Random splits of real data into as many training and test rows as the paper has."""
 
     def names(self) -> tuple[str, ...]:
-        """All real data."""
+        """All real datasets."""
         from harfe.datasets import list_real
 
         return list_real()
 
     def varies(self, problem: str) -> bool:
-        """Every seed is another split."""
+        """True: every seed gives another split."""
         return True
 
     def load(self, problem: str, seed: int) -> Data:
-        """Rows of the split with this seed, and its noise inputs."""
+        """The split with this seed, and its noise inputs."""
         from harfe.datasets import load_real
 
         return _real(load_real(problem, split=seed, noise_seed=seed))
@@ -88,8 +88,8 @@ class RandomSplits:
 class Functions:
     """A function of the paper with its noise on training and test rows, in its own units.
 
-    `first_seed` is added to the seed of a repetition: draws that were seen while a study was made
-    are not those it reports.
+    `first_seed` is added to the seed of a repetition, so that a study does not report the draws it
+    was designed on.
     """
 
     n_train: int
@@ -103,11 +103,11 @@ class Functions:
         return tuple(FUNCTIONS)
 
     def varies(self, problem: str) -> bool:
-        """Every seed draws anew."""
+        """True: every seed gives another draw."""
         return True
 
     def load(self, problem: str, seed: int) -> Data:
-        """The first rows of one draw for training, the others for the test."""
+        """One draw: the first rows for training, the others for testing."""
         from harfe.datasets import make_function
 
         n = self.n_train + self.n_test
@@ -120,9 +120,9 @@ class Functions:
 class SpoiltFunctions(Functions):
     """A function of the paper with another dimension, more noise, or outliers in training rows.
 
-    `noise` is a share of the standard deviation of f over the training rows, added to whatever the
-    function has of its own. A share `outliers` of the training rows gets `outlier_size` such
-    deviations added or taken away. The clean target stays the paper's function.
+    `noise` is a share of the standard deviation of f over the training rows, in addition to the
+    function's own noise. In a share `outliers` of the training rows, `outlier_size` such deviations
+    are added or subtracted. The clean target stays the paper's function.
     """
 
     n_features: int | None = None
@@ -131,7 +131,7 @@ class SpoiltFunctions(Functions):
     outlier_size: float = 10.0
 
     def load(self, problem: str, seed: int) -> Data:
-        """As the function is drawn, then spoilt by a stream of its own."""
+        """Draw the function, then corrupt it with a separate random stream."""
         from harfe.datasets import make_function
 
         n, m = self.n_train + self.n_test, self.n_train
@@ -141,7 +141,7 @@ class SpoiltFunctions(Functions):
         stream = np.random.default_rng([_SPOILING, self.first_seed + seed])
         deviation = drawn.y_clean[:m].std()
         y = drawn.y + self.noise * deviation * stream.standard_normal(n)
-        # The same rows and signs at every share: more outliers are the former and some more.
+        # The same rows and signs at every share: more outliers include the fewer ones.
         rows, signs = stream.permutation(m), stream.choice([-1.0, 1.0], m)
         hit = rows[: round(self.outliers * m)]
         y[hit] += signs[hit] * self.outlier_size * deviation

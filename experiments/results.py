@@ -1,4 +1,4 @@
-"""The results of a study: a CSV file that only ever grows by whole lines."""
+"""The results of a study: a CSV file that grows line by line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ResultsError(RuntimeError):
 
 @dataclass(frozen=True)
 class Row:
-    """One finished repetition; numbers are None where there is none (or it failed)."""
+    """One finished repetition; numbers that do not apply, or of a failed one, are None."""
 
     part: str
     problem: str
@@ -37,7 +37,7 @@ class Row:
     predict_seconds: float | None = None
     chosen: str = ""  # what tuning chose, as name=value
     failure: str = ""
-    details: str = ""  # what figures need beyond a number, as JSON in one line
+    details: str = ""  # what figures need in addition, as JSON in one line
 
     @property
     def task(self) -> Task:
@@ -54,8 +54,8 @@ _OPTIONAL = ("n_terms", *_FLOATS)
 class ResultsFile:
     """Rows in a CSV file, appended one by one.
 
-    A line counts once it ends: what a killed run left of a line is dropped, and its repetition is
-    done again. No value holds a line break, so that a line is a row.
+    Only complete lines count: a partial line left by a killed run is dropped, and its repetition is
+    rerun. No value contains a line break, so every line is a row.
     """
 
     def __init__(self, path: Path):
@@ -67,15 +67,15 @@ class ResultsFile:
         Raises
         ------
         ResultsError
-            If a complete line is no row, or two rows have the same key.
+            If a complete line is not a row, or two rows have the same key.
         """
         lines = self._complete_text().splitlines()
         if not lines:
             return []
         if tuple(lines[0].split(",")) != COLUMNS:
             raise ResultsError(
-                f"{self.path.name}: the first line is not the columns {','.join(COLUMNS)}. Restore "
-                "the file from git, or delete it to begin anew."
+                f"{self.path.name}: the first line does not list the columns {','.join(COLUMNS)}. "
+                "Restore the file from git, or delete it to start again."
             )
         rows: list[Row] = []
         seen: dict[Task, int] = {}
@@ -83,7 +83,7 @@ class ResultsFile:
             row = self._parse(values, number)
             if row.task in seen:
                 raise ResultsError(
-                    f"{self.path.name}: lines {seen[row.task]} and {number} are both of "
+                    f"{self.path.name}: lines {seen[row.task]} and {number} are both for "
                     f"{'/'.join(map(str, row.task))}. Delete one of them."
                 )
             seen[row.task] = number
@@ -91,7 +91,7 @@ class ResultsFile:
         return rows
 
     def append(self, row: Row) -> None:
-        """Add a row and bring it to the disk."""
+        """Add a row and flush it to disk."""
         kept = self._complete_text()
         if self.path.exists() and len(kept.encode()) != self.path.stat().st_size:
             os.truncate(self.path, len(kept.encode()))
@@ -102,7 +102,7 @@ class ResultsFile:
             os.fsync(file.fileno())
 
     def rewrite(self, rows: Iterable[Row]) -> None:
-        """Replace all rows at once: whoever reads sees the old file or the new one."""
+        """Replace all rows atomically."""
         write_whole(self.path, csv_text([COLUMNS, *map(_values, rows)]))
 
     def _complete_text(self) -> str:
@@ -127,7 +127,7 @@ class ResultsFile:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a text file at once: whoever reads sees the old file or the new one."""
+    """Write a text file atomically: readers see the old file or the new one."""
     beside = path.with_name(path.name + ".new")
     with beside.open("w", encoding="utf-8", newline="") as file:
         file.write(text)
@@ -150,7 +150,7 @@ def _values(row: Row) -> list[str]:
 
 
 def csv_text(lines: Iterable[Iterable[object]]) -> str:
-    """Lines of a CSV file as one text."""
+    """Lines of a CSV file as one string."""
     return "".join(map(_line, lines))
 
 

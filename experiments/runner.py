@@ -1,4 +1,4 @@
-"""Run a study: do the tasks that have no row yet, in worker processes, and keep every result."""
+"""Run a study: compute the missing rows in worker processes and save each one at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from experiments.worker import Job, measure, prepare
 
 try:
     import fcntl
-except ImportError:  # Windows goes without the lock
+except ImportError:  # Windows has no such lock
     fcntl = None  # type: ignore[assignment]
 
 Selection = Mapping[str, Sequence[str]]
@@ -27,13 +27,13 @@ Selection = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class Progress:
-    """What a run tells each time that a task is done."""
+    """What a run reports after each task."""
 
-    done: int  # tasks of the selection with a row, those of earlier runs included
+    done: int  # tasks of the selection with a row, including earlier runs
     total: int
     row: Row
     at_work: tuple[Task, ...]
-    seconds_left: float | None  # None as long as nothing is known about a method
+    seconds_left: float | None  # None until every method has been timed
 
 
 @dataclass(frozen=True)
@@ -57,29 +57,29 @@ def run(
     retry: bool = False,
     report: Callable[[Progress], None] = lambda progress: None,
 ) -> Outcome:
-    """Do all tasks of the selection that have no row yet.
+    """Run all tasks of the selection that have no row yet.
 
     Parameters
     ----------
     study : Study
         What to run.
     results : ResultsFile
-        Where rows are looked up and appended. Only this process writes it.
+        Where rows are looked up and appended. Only this process writes to it.
     jobs : int
-        Worker processes of one thread each; results do not depend on it.
+        Number of worker processes of one thread each; results do not depend on it.
     only : mapping, optional
-        Names of parts, problems, methods or repetitions to which the run is limited.
+        Names of the parts, problems, methods or repetitions to run.
     max_time : float, optional
-        No task begins after so many seconds.
+        No task starts after this many seconds.
     redo : bool
-        Whether to drop rows whose settings have changed. Without it they end the run.
+        Whether to drop rows whose settings have changed. Otherwise they raise an error.
     retry : bool
-        Whether to do failed tasks again.
+        Whether to rerun failed tasks.
     report : callable
-        Gets a `Progress` after every task.
+        Called with a `Progress` after every task.
     """
     with _alone(study.path):
-        tasks = select(study.tasks(), only)  # refuses a wrong selection before anything is dropped
+        tasks = select(study.tasks(), only)  # rejects a wrong selection before dropping rows
         rows = _prune(study, results, only, redo, retry)
         return _work(study, results, tasks, rows, jobs, max_time, report)
 
@@ -93,7 +93,7 @@ def _work(
     max_time: float | None,
     report: Callable[[Progress], None],
 ) -> Outcome:
-    """Do the tasks that have no row."""
+    """Run the tasks that have no row."""
     start = time.monotonic()
     known = {row.task for row in rows}
     todo = [task for task in tasks if task not in known]
@@ -102,12 +102,12 @@ def _work(
     running: dict[Future[Row], Task] = {}
     reason, computed = "finished", 0
     before = set(multiprocessing.active_children())
-    # Spawned also for one job: a forked or own process would have loaded its threads already.
+    # Spawned even for one job: this process and its forks have already started their threads.
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=prepare)
     try:
         while todo or running:
             finished = []
-            # Empty at first: the first round only starts tasks.
+            # The first round only starts tasks.
             for future in wait(running, return_when=FIRST_COMPLETED).done if running else ():
                 row = future.result()
                 del running[future]
@@ -129,13 +129,13 @@ def _work(
     finally:
         pool.shutdown(wait=reason != "interrupted" and not running, cancel_futures=True)
         for child in set(multiprocessing.active_children()) - before:
-            child.terminate()  # only those still at work after an interrupt or an error
+            child.terminate()  # only those still running after an interrupt or an error
             child.join()
     return Outcome(computed, failed, len(tasks) - done, reason)
 
 
 def select(tasks: Iterable[Task], only: Selection | None) -> list[Task]:
-    """The tasks whose names are among those given; unknown names are refused."""
+    """The tasks whose names are among those given; unknown names are an error."""
     chosen = list(tasks)
     for field, names in (only or {}).items():
         if field not in Task._fields:
@@ -148,7 +148,7 @@ def select(tasks: Iterable[Task], only: Selection | None) -> list[Task]:
 
 
 def stale_rows(study: Study, rows: Iterable[Row]) -> list[Row]:
-    """Rows that the study does not have, or has with other settings now."""
+    """Rows that do not belong to the study, or whose settings have changed."""
     current = set(study.tasks())
     return [
         row for row in rows if row.task not in current or row.hash != study.fingerprint(row.task)
@@ -161,14 +161,14 @@ def _selected(task: Task, only: Selection | None) -> bool:
 
 @contextlib.contextmanager
 def _alone(config: Path) -> Iterator[None]:
-    """Refuse a second run of the same study at the same time: both would append the same rows."""
+    """Reject a concurrent run of the same study: both would append the same rows."""
     with config.open("rb") as file:
         if fcntl is not None:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise ResultsError(
-                    f"Another run of {study_name(config)} is at work. Wait for it, or stop it."
+                    f"Another run of {study_name(config)} is in progress. Wait for it, or stop it."
                 ) from None
         yield
 
@@ -176,15 +176,15 @@ def _alone(config: Path) -> Iterator[None]:
 def _prune(
     study: Study, results: ResultsFile, only: Selection | None, redo: bool, retry: bool
 ) -> list[Row]:
-    """The rows to build on, after dropping what is to be done again."""
+    """The rows to keep, after dropping those to rerun."""
     rows = results.read()
     stale = [row for row in stale_rows(study, rows) if _selected(row.task, only)]
     if stale and not redo:
         pairs = sorted({f"{row.method} on {row.problem} ({row.part})" for row in stale})
         shown = "; ".join(pairs[:5]) + (f"; and {len(pairs) - 5} more" if len(pairs) > 5 else "")
         raise ResultsError(
-            f"{len(stale)} rows of {results.path.name} were made with other settings than the "
-            f"config has now: {shown}. Run with --redo to drop them and compute them again."
+            f"{len(stale)} rows of {results.path.name} were computed with other settings than "
+            f"those of the config: {shown}. Run with --redo to drop and recompute them."
         )
     again = {row.task for row in stale}
     if retry:
@@ -196,14 +196,14 @@ def _prune(
 
 
 def job_of(study: Study, task: Task) -> Job:
-    """All that a worker needs for a task of the study."""
+    """Everything that a worker needs for a task of the study."""
     adapter = study.adapters[task.method, task.problem]
     keep = study.parts[task.part].keep_predictions
     return Job(task, study.sources[task.part], adapter, study.fingerprint(task), keep)
 
 
 class _Clock:
-    """Guesses how long tasks take: as their method took on that problem, else on any."""
+    """Estimates the time of a task from its method on that problem, or else on any problem."""
 
     def __init__(self, rows: Iterable[Row]):
         self._times: dict[tuple[str, ...], list[float]] = defaultdict(list)
@@ -216,7 +216,7 @@ class _Clock:
                 self._times[key].append(row.fit_seconds + row.predict_seconds)
 
     def seconds(self, tasks: Iterable[Task]) -> float | None:
-        """One-thread seconds for all of these; None if a method is not known yet."""
+        """One-thread seconds for all of these; None if a method has not been timed yet."""
         total = 0.0
         for task in tasks:
             own = self._times.get((task.method, task.part, task.problem))

@@ -1,4 +1,4 @@
-"""Tables and figures of a study, from its CSV file; no model is fitted here."""
+"""Tables and figures of a study from its CSV file; nothing is fitted here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from experiments.summary import (
 )
 
 _SIZES = {
-    "n_terms": "terms",
+    "n_terms": "size",
     "fit_seconds": "seconds to tune and fit",
     "predict_seconds": "seconds to predict the test rows",
 }
@@ -31,7 +31,7 @@ _MARKERS = "oD^svP*X<>pdh"
 
 
 def write_all(study: Study, rows: Sequence[Row], folder: Path) -> list[Path]:
-    """Write table.md, and a figure with its numbers for every part and measure that has rows."""
+    """Write table.md, and a figure and its numbers for every part and measure with rows."""
     outdated = stale_rows(study, rows)
     rows = [row for row in rows if row not in outdated]
     written = [folder / "table.md"]
@@ -55,7 +55,7 @@ def markdown(study: Study, rows: Sequence[Row], outdated: int = 0) -> str:
     failed = sum(bool(row.failure) for row in rows)
     state = f"{len(rows)} of {total} repetitions are done, {failed} of them failed."
     if outdated:
-        state += f" {outdated} rows that do not fit the config any more are not shown."
+        state += f" {outdated} rows that no longer match the config are not shown."
     lines = [
         f"# {study.title}",
         f"Made by `python -m experiments show {study.name}` from `results.csv`. {state}",
@@ -95,7 +95,7 @@ def draw(
     relative: Sequence[tuple[str, str, float]],
     path: Path,
 ) -> None:
-    """Dot plot of the relative errors: a line a problem, a mark a method, logarithmic."""
+    """Dot plot of the relative errors on a log scale: a line per problem, a mark per method."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
@@ -107,7 +107,7 @@ def draw(
     FigureCanvasAgg(figure)
     axes: Any = figure.add_subplot()
     for number, method in enumerate(entry.methods):
-        # Marks of one line side by side, so that equal errors stay apart.
+        # Marks on a line are shifted, so that equal errors stay apart.
         shift = 0.5 * (number / max(len(entry.methods) - 1, 1) - 0.5)
         places = {problem: ratio for problem, name, ratio in relative if name == method}
         own = [name for name in problems if name in places]
@@ -126,14 +126,14 @@ def draw(
     axes.set_xscale("log")
     plain = FuncFormatter(lambda value, position: f"{value:g}")
     axes.xaxis.set_major_formatter(plain)
-    if max(ratio for _, _, ratio in relative) < 300:  # else a label for every ten times is enough
+    if max(ratio for _, _, ratio in relative) < 300:  # otherwise labels at powers of ten are enough
         axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.axvline(1, color="0.6", linewidth=0.8, zorder=0)
     axes.set_xlabel(f"{MEASURES[measure]} / smallest on the problem")
     axes.set_title(entry.title, fontsize="medium")
     figure.legend(loc="outside lower center", ncols=4, fontsize="small", frameon=False)
-    # Without the version of matplotlib, equal numbers give equal files more often.
+    # Without the version of matplotlib, equal numbers are more likely to give equal files.
     figure.savefig(path, dpi=120, metadata={"Software": None})
 
 
@@ -145,7 +145,7 @@ def _error_heading(study: Study, part: str, measure: str) -> str:
 
 def _error_table(study: Study, part: str, rows: Sequence[Row], measure: str) -> str:
     entry, cells = study.parts[part], table(study, part, rows, measure)
-    # What others printed is of the first measure, and only shown with it.
+    # Published numbers are of the first measure, and only shown with it.
     others = entry.references if measure == entry.measures[0] else {}
     head = ["problem", *(study.methods[method].label for method in entry.methods), *others]
     body = []
@@ -168,11 +168,11 @@ def _error_table(study: Study, part: str, rows: Sequence[Row], measure: str) -> 
 
 
 def _print_heading(measure: str) -> str:
-    return f"Against print: {MEASURES[measure]} here, printed, and the ratio of the two:"
+    return f"Against published values: {MEASURES[measure]} here / published = ratio:"
 
 
 def _print_table(study: Study, part: str, rows: Sequence[Row]) -> str:
-    """Ours beside what others printed for the same method."""
+    """Our errors and the published ones of the same method."""
     entry = study.parts[part]
     cells = table(study, part, rows, entry.measures[0])
     compared = [name for name in entry.methods if study.methods[name].reference in entry.references]
@@ -191,7 +191,7 @@ def _print_table(study: Study, part: str, rows: Sequence[Row]) -> str:
 
 
 def _without_variants(study: Study, cells: Table) -> Table:
-    """The methods that compete: a variant would take a place from the others."""
+    """The methods that are ranked: a variant would displace the others."""
     return {
         problem: {name: c for name, c in by_method.items() if not study.methods[name].variant_of}
         for problem, by_method in cells.items()
@@ -246,7 +246,7 @@ def _paragraphs(text: str) -> list[str]:
 
 
 def number(value: float | None) -> str:
-    """Three digits; powers of ten only where zeros would hide the number."""
+    """Three digits; in exponent notation only where there would be many zeros."""
     if value is None or math.isnan(value):
         return "-"
     if 1000 <= abs(value) < 1e6:

@@ -1,4 +1,4 @@
-"""The numbers of tables and figures, from rows of results alone: no drawing here."""
+"""The numbers of tables and figures, computed from rows of results; nothing is drawn here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from experiments.results import Row
 
 @dataclass(frozen=True)
 class Cell:
-    """What is known about a method on a problem."""
+    """The results of a method on a problem."""
 
     values: tuple[float, ...]  # of the repetitions that succeeded
     failed: int
@@ -42,7 +42,7 @@ class Cell:
 
     @property
     def complete(self) -> bool:
-        """Whether there are repetitions, every one is there and none failed."""
+        """Whether there are repetitions, all are done and none failed."""
         return 0 < len(self.values) == self.expected
 
 
@@ -69,16 +69,16 @@ def table(study: Study, part: str, rows: Iterable[Row], column: str) -> Table:
 
 
 def best_methods(cells: Mapping[str, Cell]) -> set[str]:
-    """The methods of the smallest mean on a problem; failed repetitions rule a method out."""
+    """The methods with the smallest mean on a problem, without those that have failures."""
     means = {method: cell.mean for method, cell in cells.items() if cell.values and not cell.failed}
     return {method for method, mean in means.items() if mean == min(means.values())}
 
 
 def mean_ranks(cells: Table) -> tuple[dict[str, float], int]:
-    """Mean rank of every method, and the number of problems it is taken over.
+    """Mean rank of every method, and the number of problems it is averaged over.
 
     Only problems on which every method is complete count, so that all methods are ranked on the
-    same problems; ties share the mean of their ranks.
+    same problems; tied methods get the mean of their ranks.
     """
     ranks: dict[str, list[float]] = defaultdict(list)
     for by_method in cells.values():
@@ -91,7 +91,7 @@ def mean_ranks(cells: Table) -> tuple[dict[str, float], int]:
 
 
 def relative_errors(cells: Table) -> list[tuple[str, str, float]]:
-    """(problem, method, mean error / smallest mean error on the problem), what the figure shows."""
+    """(problem, method, mean error / smallest mean error on the problem), as in the figure."""
     found = []
     for problem, by_method in cells.items():
         means = {method: cell.mean for method, cell in by_method.items() if cell.values}

@@ -1,4 +1,4 @@
-"""Tables of a TOML file to dataclasses: unknown, missing and ill-typed keys are refused."""
+"""Tables of a TOML file as dataclasses: unknown, missing and ill-typed keys are errors."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ T = TypeVar("T")
 
 
 class ConfigError(ValueError):
-    """A config file says something that it may not say; the message names file and key."""
+    """A config file is invalid; the message names file and key."""
 
 
 def build(kind: type[T], table: Any, where: str) -> T:
-    """Make a dataclass from a table, checking every key and type.
+    """Build a dataclass from a table, checking every key and type.
 
     Parameters
     ----------
@@ -47,20 +47,20 @@ def build(kind: type[T], table: Any, where: str) -> T:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A sentence that names the known word nearest to an unknown one."""
+    """A sentence that suggests the known word nearest to an unknown one."""
     words = sorted(known)
     close = difflib.get_close_matches(name, words, n=1, cutoff=0.5)
     if close:
         return f"Did you mean {close[0]!r}?"
-    return f"Known are: {', '.join(words)}." if words else "None is known here."
+    return f"Choose from: {', '.join(words)}." if words else "There are none to choose from."
 
 
 def _typed(hint: Any, value: Any, where: str) -> Any:
-    """The value as its type asks, e.g. a list as a tuple; refused if it is of another type."""
+    """The value converted to its type, e.g. a list to a tuple; another type is an error."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
         return value
-    if origin in (types.UnionType, typing.Union):  # only X | None is in use
+    if origin in (types.UnionType, typing.Union):  # only X | None occurs
         return _typed(next(kind for kind in inner if kind is not type(None)), value, where)
     if origin is tuple and isinstance(value, list):
         if not value:
@@ -70,7 +70,7 @@ def _typed(hint: Any, value: Any, where: str) -> Any:
         return {key: _typed(inner[1], one, f"{where}.{key}") for key, one in value.items()}
     if dataclasses.is_dataclass(hint):
         return build(hint, value, where)  # type: ignore[arg-type]
-    # bool is an int in Python, and 3 is a fine float in TOML: neither is what `isinstance` says.
+    # In Python True is an int, and in TOML 3 may stand for a float: `isinstance` is wrong for both.
     if hint is float and type(value) is int:
         return float(value)
     if type(value) is not hint:

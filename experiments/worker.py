@@ -1,7 +1,7 @@
-"""What happens in a worker process: one task, measured on one thread.
+"""The work of a worker process: one task, measured on one thread.
 
-Times are of the processor, not of the clock: other work on the machine does not count.
-Nothing heavy is imported above: the limits on threads must be set before the libraries load.
+Times are processor times, not wall-clock times: other work on the machine does not count.
+Libraries are imported inside functions: thread limits must be set before they load.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from experiments.methods import Adapter
 from experiments.problems import Source
 from experiments.results import Row
 
-#: A method's seed is this plus the repetition, whose number is the seed of the data: the two must
-#: not draw from equal streams.
+#: A method's seed is this plus the repetition. The repetition itself seeds the data, and the two
+#: must not draw from equal streams.
 METHOD_SEED = 1000
 _LONGEST_FAILURE = 200
 
 
 @dataclass(frozen=True)
 class Job:
-    """All that a worker needs for a task."""
+    """Everything that a worker needs for a task."""
 
     task: Task
     source: Source
@@ -48,7 +48,7 @@ def prepare() -> None:
 
 
 def _end_with_parent() -> None:
-    """End this worker when its parent was killed; it would wait for work forever."""
+    """End this worker when its parent is killed; otherwise it would wait for work forever."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         multiprocessing.connection.wait([parent.sentinel])
@@ -56,9 +56,9 @@ def _end_with_parent() -> None:
 
 
 def measure(job: Job) -> Row:
-    """Load the data, tune and fit, predict; a method that fails gives a row that says so.
+    """Load the data, tune, fit and predict; a method that fails gives a row with its failure.
 
-    Missing data or software is no property of the method: it is raised and ends the run.
+    Missing data or software is not a fault of the method: it raises an error and ends the run.
     """
     import numpy as np
     from threadpoolctl import threadpool_limits
@@ -68,7 +68,7 @@ def measure(job: Job) -> Row:
     seed = METHOD_SEED + task.repetition
     facts = (*task, job.fingerprint, seed, len(data.X_train), len(data.X_test))
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # convergence of single grid points
+        warnings.simplefilter("ignore")  # single grid points may not converge
         try:
             start = time.process_time()
             fitted = job.adapter.fit(data.X_train, data.y_train, seed=seed, paper=data.paper)

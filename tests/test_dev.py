@@ -147,7 +147,9 @@ def test_pip_installs_into_an_environment_made_without_pip(dev, runner, capsys):
     assert "home" in (dev.VENV / "pyvenv.cfg").read_text(encoding="utf-8")
     assert dev.PYTHON.exists()
     assert not list(dev.VENV.rglob("site-packages/pip"))
-    assert capsys.readouterr().out == "Making the environment in .venv (once, about a minute) ...\n"
+    assert (
+        capsys.readouterr().out == "Creating the environment in .venv (once, about a minute) ...\n"
+    )
 
 
 def test_uv_is_used_if_it_is_there(dev, uv):
@@ -177,7 +179,7 @@ def test_extras_grow_within_the_same_environment(dev, runner, capsys):
     capsys.readouterr()
     dev.ensure(["lint"])
     assert runner.take() == [PIP_CHECK, pip_install(dev, ".[lint,test]")]
-    assert capsys.readouterr().out == "Adding to .venv what this command needs (once) ...\n"
+    assert capsys.readouterr().out == "Adding the packages this command needs to .venv (once) ...\n"
     assert kept.exists()
     assert dev.installed() == {"lint", "test"}
     dev.ensure(["test"])
@@ -265,7 +267,7 @@ def test_a_failed_install_shows_the_end_of_the_output_and_the_command(dev, runne
     message = stop.value.code  # a text: Python prints it and exits with 1
     shown = [line.strip() for line in message.splitlines() if line.startswith("    line")]
     assert shown == [f"line {number}" for number in range(81, 101)]
-    assert "Installing failed" in message
+    assert "Installation failed" in message
     assert message.endswith("install --editable '.[test]'")
     assert dev.installed() is None
 

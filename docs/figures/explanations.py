@@ -1,7 +1,7 @@
 """Draw every figure of harfe.display: ``python docs/figures/explanations.py FOLDER``.
 
-Needs harfe[plot] and pandas. Models: Friedman's first function and his g of 20 inputs, which come
-with harfe; and, if HARFE_DATA is set (see `harfe.datasets.load_real`), the four tables of the
+Needs harfe[plot] and pandas. It fits Friedman's first function and his g of 20 inputs, which
+come with harfe, and, if HARFE_DATA is set (see `harfe.datasets.load_real`), the four tables of the
 paper's Figure 5 with its settings.
 """
 
@@ -27,14 +27,14 @@ FIGURE_5 = ("propulsion", "housing", "speech", "telemonitor")
 
 
 class Folder:
-    """Where figures go."""
+    """The folder that figures are written to."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         path.mkdir(parents=True, exist_ok=True)
 
     def save(self, name: str, drawn: object) -> None:
-        """Draw, write and forget a figure."""
+        """Draw a figure, write it and close it."""
         figure = drawn.plot().figure_
         figure.savefig(self.path / f"{name}.png", dpi=110)
         plt.close(figure)
@@ -42,7 +42,7 @@ class Folder:
 
 
 def draw_model(folder: Folder, name: str, model: object, X: pd.DataFrame, y: object) -> None:
-    """All figures that a fitted model has; X and y are rows it has not seen."""
+    """Draw every figure that applies to a fitted model; X and y are rows it has not seen."""
     explanation = model.explain()
     leading = explanation.components
     show = display.ComponentDisplay.from_estimator
@@ -74,7 +74,7 @@ def main() -> None:
     sys.path.insert(0, str(ROOT))
     from experiments.paper.methods import Harfe
 
-    # That inputs of the real tables depend on each other stands below the figures.
+    # The figures already carry a note where inputs of the real tables depend on each other.
     warnings.filterwarnings("ignore", message=".*(depend on each other|strongly correlated)")
     train = make_function("friedman1", 300, random_state=0)
     test = make_function("friedman1", 500, random_state=1)
@@ -94,7 +94,7 @@ def main() -> None:
     drawn.variables = tuple(f"x{j}" for j in range(1, 21))  # the paper counts from 1
     folder.save("figure_4", drawn)
     if not os.environ.get("HARFE_DATA"):
-        print("HARFE_DATA is not set: no figures of the paper's real data")
+        print("HARFE_DATA is not set: figures of the paper's real data are skipped")
         return
     for name in FIGURE_5:
         data = load_real(name)

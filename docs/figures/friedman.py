@@ -1,7 +1,7 @@
-"""Draw the picture of the README: ``python docs/figures/friedman.py`` (needs harfe[plot]).
+"""Draw the first picture of the README: ``python docs/figures/friedman.py`` (needs harfe[plot]).
 
-Friedman's first function in 20 inputs of which 5 matter, 500 noisy rows; every setting is chosen by
-cross-validation.
+The data are 500 noisy rows of Friedman's first function with 20 inputs, of which 5 matter; every
+setting is learned or chosen by cross-validation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#999999"
 
 
 def main() -> None:
-    """Fit, draw, say the numbers in the picture."""
+    """Fit, draw, and print the numbers in the picture."""
     train = make_function("friedman_g", 500, random_state=0)
     test = make_function("friedman_g", 1000, random_state=1)
     model = HARFERegressorCV(random_state=0).fit(train.X, train.y)

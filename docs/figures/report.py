@@ -1,7 +1,7 @@
-"""Photograph the top of a report page: ``python docs/figures/report.py``.
+"""Take a screenshot of the top of a report page: ``python docs/figures/report.py``.
 
-Needs selenium, and chromium with chromedriver on PATH. The page is what the commands of the README
-make of the table of ``harfe demo --csv``.
+Needs selenium, and chromium with chromedriver on PATH. The page is the report on a
+model of the table that ``harfe demo --csv`` writes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FLAGS = (
 
 
 def main() -> None:
-    """Make a page, show it to a browser, keep the picture."""
+    """Write a report, open it in a browser and save a screenshot."""
     with tempfile.TemporaryDirectory() as folder:
         table, page = Path(folder, "houses.csv"), Path(folder, "report.html")
         words = ["--target", "y", "-o", str(Path(folder, "model.harfe")), "--report", str(page)]
@@ -35,14 +35,14 @@ def main() -> None:
 
 
 def photograph(page: Path, picture: Path, profile: Path) -> None:
-    """The first screen of a page, as wide as a laptop's."""
+    """Save the first screen of a page, at the width of a laptop."""
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or shutil.which("chromium-browser") or ""
     for flag in (*FLAGS.split(), f"--user-data-dir={profile}"):
         options.add_argument(flag)
     browser = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
     try:
-        # The size of the page, not of the window, which differs by its frame.
+        # The size of the page itself: a window also has a frame.
         size = {"width": WIDTH, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": False}
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         browser.get(page.as_uri())

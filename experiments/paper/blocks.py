@@ -18,14 +18,14 @@ class Heading:
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph; `code`, **bold** and [links](address) are understood."""
+    """A paragraph, with `code`, **bold** and [links](address)."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class TableBlock:
-    """A table; `text` in a cell as in a paragraph."""
+    """A table; cells may have the markup of a paragraph."""
 
     head: Sequence[str]
     body: Sequence[Sequence[str]]
@@ -33,7 +33,7 @@ class TableBlock:
 
 @dataclass(frozen=True)
 class PictureBlock:
-    """A picture with its caption and the file that holds its numbers."""
+    """A picture with its caption and the file with its numbers."""
 
     path: str
     caption: str
@@ -64,7 +64,7 @@ def _in_pipes(cell: str) -> str:
 
 
 def to_html(blocks: Sequence[Block]) -> str:
-    """The page for a browser: one file beside its pictures, no script, no network."""
+    """The page for a browser: one file that needs only its pictures, no script, no network."""
     title = next((b.text for b in blocks if isinstance(b, Heading)), "")
     body = "\n".join(_html(block) for block in blocks)
     return (
@@ -96,7 +96,7 @@ def _html(block: Block) -> str:
 
 
 def _kind(cell: str) -> str:
-    """Colours of a verdict, by the word it ends with."""
+    """The class that colours a verdict, by the word the cell ends with."""
     for word in ("reproduced", "better", "worse"):
         if cell.endswith(word):
             return f' class="{word}"'

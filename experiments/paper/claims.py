@@ -1,7 +1,7 @@
-"""The paper's sentences, each checked by a function of the evidence.
+"""The paper's claims, each checked by a function of the evidence.
 
-A check returns a verdict and a sentence with the numbers. "Reproduced" means that the paper's
-sentence holds in our runs, "worse" that it does not, "better" that more than it says holds.
+A check returns a verdict and a sentence with the numbers. "Reproduced" means that the claim holds
+in our runs, "worse" that it does not, "better" that even more than it says holds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from experiments.paper.verdicts import Judgement, Verdict
 from experiments.results import Row
 from experiments.tables import ConfigError, build, nearest
 
-NEAR = 1.1  # errors whose ratio is within this are called equal
+NEAR = 1.1  # errors count as equal if their ratio is within this
 MOST = 0.9  # a share of the draws that counts as "in general"
 
 Q = (1, 3, 5)
@@ -38,7 +38,7 @@ QUOTED = ("svm", "lm", "mnet", "forest", "anova")
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper."""
+    """A claim of the paper."""
 
     says: str
     where: str
@@ -51,7 +51,7 @@ class _File:
 
 
 def load_claims(path: Path) -> tuple[Claim, ...]:
-    """Read claims.toml; unknown keys and checks are refused."""
+    """Read claims.toml; unknown keys and checks are errors."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
@@ -80,7 +80,7 @@ def _held(holds: bool, reason: str) -> Judgement:
 
 
 def step_size(evidence: Evidence) -> Judgement:
-    """Medians over μ, as the factor between the largest and the smallest."""
+    """The factor between the largest and the smallest median over μ."""
     factors = {}
     for part, column, stem in (("real", "error", "harfe"), ("friedman", "error_clean", "friedman")):
         study = evidence.studies["step"]
@@ -104,7 +104,7 @@ def sparsity_ratio(evidence: Evidence) -> Judgement:
     others = ", ".join(f"{name} {100 * shares[name]:.2g} %" for name in shares if name not in fit)
     return _held(
         len(fit) == len(shares),
-        f"So in {len(fit)} of {len(shares)} rows of the paper's own Table 3; not {others}.",
+        f"True in {len(fit)} of {len(shares)} rows of the paper's own Table 3; not {others}.",
     )
 
 
@@ -116,7 +116,7 @@ def _table1(evidence: Evidence, problem: str, method: str) -> float:
 
 
 def _wins(evidence: Evidence, ours: str, theirs: str) -> tuple[int, int]:
-    """In how many cells of Table 1 the first method has the smaller median, and of how many."""
+    """Cells of Table 1 in which the first method has the smaller median, and all cells."""
     pairs = [
         (
             _table1(evidence, problem, ours.format(q=q)),
@@ -147,12 +147,12 @@ def ridge_against_none(evidence: Evidence) -> Judgement:
         told.append(f"{wins} of {cells} ({reading})")
     own = _printed_wins(evidence, "HARFE, λ = 0, q = {q}")
     return _held(
-        best == cells, f"λ > 0 has the lower median in {', '.join(told)}; in print in {own}."
+        best == cells, f"λ > 0 has the lower median in {', '.join(told)}; in the paper in {own}."
     )
 
 
 def ridge_against_srfe(evidence: Evidence) -> Judgement:
-    """λ > 0 in each reading against SRFE in each."""
+    """λ > 0 against SRFE, each in all its readings."""
     told, best = [], 0
     for rival, label in (("srfe", "η by cross-validation"), ("srfe_1", "residual 1 %")):
         for reading in (*READINGS, "raw_lambda"):
@@ -161,12 +161,12 @@ def ridge_against_srfe(evidence: Evidence) -> Judgement:
             told.append(f"{wins} of {cells} ({reading}, {label})")
     own = _printed_wins(evidence, "SRFE, q = {q}")
     return _held(
-        best == cells, f"HARFE has the lower median in {', '.join(told)}; in print in {own}."
+        best == cells, f"HARFE has the lower median in {', '.join(told)}; in the paper in {own}."
     )
 
 
 def true_order(evidence: Evidence) -> Judgement:
-    """The q of the lowest median against the order of the function."""
+    """The q with the lowest median against the order of the function."""
     told, hits = [], dict.fromkeys(READINGS, 0)
     for problem, true in TRUE_Q.items():
         best = {}
@@ -175,14 +175,14 @@ def true_order(evidence: Evidence) -> Judgement:
             best[reading] = min(medians, key=lambda q: medians[q])
             hits[reading] += best[reading] == true
         found = " / ".join(str(best[reading]) for reading in READINGS)
-        told.append(f"{problem} is of order {true}, best is q = {found}")
+        told.append(f"{problem} has order {true}, the best is q = {found}")
     return _held(
         max(hits.values()) == len(TRUE_Q), f"{'; '.join(told)} ({' / '.join(READINGS)} columns)."
     )
 
 
 def elastic_net(evidence: Evidence) -> Judgement:
-    """Elastic Net over SRFE, both tuned by cross-validation, on equal features."""
+    """Elastic Net over SRFE, both tuned by cross-validation, on the same features."""
     factors = [
         _table1(evidence, problem, f"elastic_net,q={q}") / _table1(evidence, problem, f"srfe,q={q}")
         for problem in evidence.problems("table1", "functions")
@@ -204,7 +204,7 @@ def _table2(evidence: Evidence, problem: str, method: str, column: str) -> float
 
 
 def _lowest_reading(evidence: Evidence, problem: str, method: str, column: str) -> float:
-    """The lowest median of HARFE over the readings: in its favour."""
+    """The lowest median of HARFE over the readings, which favours it."""
     return min(
         _table2(evidence, problem, f"{method},reading={reading}", column)
         for reading in (*READINGS, "raw_lambda")
@@ -222,8 +222,8 @@ def against_anova(evidence: Evidence) -> Judgement:
     comparable, *others = factors
     return _held(
         comparable <= NEAR and max(others) < 1,
-        f"HARFE (its best reading) over ANOVA, noise-free error of both: {told}. The print holds "
-        "noise-free errors of HARFE against noisy ones of ANOVA.",
+        f"HARFE (its best reading) over ANOVA, noise-free errors of both: {told}. The paper "
+        "compares noise-free errors of HARFE with noisy ones of ANOVA.",
     )
 
 
@@ -235,8 +235,8 @@ def order_unknown(evidence: Evidence) -> Judgement:
         rivals = {m: _table2(evidence, problem, m, "error_clean") for m in (*QUOTED, "srfe")}
         lower = [name for name, error in rivals.items() if error < own]
         holds = holds and not lower
-        told.append(f"{problem}: {own:.3g}, lower are {', '.join(lower) or 'none'}")
-    return _held(holds, f"Noise-free errors of all, HARFE with q = 4: {'; '.join(told)}.")
+        told.append(f"{problem}: {own:.3g}, lower: {', '.join(lower) or 'none'}")
+    return _held(holds, f"Noise-free errors, HARFE with q = 4: {'; '.join(told)}.")
 
 
 def fourteen_times(evidence: Evidence) -> Judgement:
@@ -253,7 +253,8 @@ def fourteen_times(evidence: Evidence) -> Judgement:
     return _held(
         min(factors.values()) >= 14 / NEAR,
         f"The best quoted method over HARFE: {factors['error_clean']:.2f} noise-free, "
-        f"{factors['error']:.2f} against noisy rows. In print {mixed:.1f}, noisy over noise-free.",
+        f"{factors['error']:.2f} against noisy rows. In the paper {mixed:.1f}, noisy over "
+        "noise-free.",
     )
 
 
@@ -261,7 +262,7 @@ def fourteen_times(evidence: Evidence) -> Judgement:
 
 
 def parity(evidence: Evidence) -> Judgement:
-    """Scatter about the diagonal, and bias where f is small; means over draws."""
+    """Scatter about the diagonal and bias where f is small, means over draws."""
     scatter, bias = {}, {}
     for problem in FRIEDMAN:
         per_draw = []
@@ -278,12 +279,12 @@ def parity(evidence: Evidence) -> Judgement:
     return _held(
         lower and bias["friedman3"] > 0.1,
         "Variance of the residual over that of f, and mean residual in the lowest tenth of f in "
-        f"deviations of f: {told}.",
+        f"standard deviations of f: {told}.",
     )
 
 
 def faster(evidence: Evidence) -> Judgement:
-    """Time of SRFE over HARFE at the largest N, and how both grow."""
+    """Time of SRFE over that of HARFE at the largest N, and the growth of both."""
     study, rows = evidence.studies["figure3"], evidence.rows["figure3"]
     timed = ratios(study, rows)
     smallest, largest = min(timed.column("N"), default=0), max(timed.column("N"), default=0)
@@ -313,28 +314,29 @@ def faster(evidence: Evidence) -> Judgement:
         verdict,
         f"SRFE over HARFE at N = {largest}, median over five pairs of m and d: {told}. Median "
         f"growth: {grown}. HARFE reaches the residual in {_reached(rows, largest)} runs at that N "
-        f"and in {_reached(rows, smallest)} at N = {smallest}; else its support repeats first.",
+        f"and in {_reached(rows, smallest)} at N = {smallest}; otherwise its support repeats "
+        "first.",
     )
 
 
 def _reached(rows: Sequence[Row], N: int) -> str:
-    """Of the runs of HARFE with N features, how many stopped by the residual."""
+    """How many of the runs of HARFE with N features stopped on the residual."""
     own = [row for row in rows if row.method == f"harfe,N={N}"]
     return f"{sum('stop=residual' in row.chosen.split() for row in own)} of {len(own)}"
 
 
 def _shares(evidence: Evidence, study: str, problem: str, method: str, kind: str) -> np.ndarray:
-    """Share of each variable, (draws, variables)."""
+    """Share of each input, (draws, inputs)."""
     return np.array([draw[kind] for draw in evidence.details(study, problem, method)])
 
 
 def _leaders(share: np.ndarray, count: int) -> set[int]:
-    """The variables with the largest shares, counted from 1."""
+    """The inputs with the largest shares, counted from 1."""
     return {int(j) + 1 for j in np.argsort(-share, kind="stable")[:count]}
 
 
 def top_five(evidence: Evidence) -> Judgement:
-    """In how many draws the five true variables of g lead, reading by reading."""
+    """The number of draws in which the five true inputs of g lead, reading by reading."""
     numbers = inputs_of_g(evidence.studies["figure4"], evidence.rows["figure4"])
     if not numbers.rows:
         raise NotRunError("figure4 has not been run")
@@ -365,7 +367,7 @@ def eight_of_eleven(evidence: Evidence) -> Judgement:
     return _held(
         len(first) >= 8,
         f"Against the six rivals as we run them HARFE is first on {len(first)} of {len(problems)}"
-        f"{_listed(first)}; against the rivals' printed numbers on {len(against_print)}"
+        f"{_listed(first)}; against the rivals' published numbers on {len(against_print)}"
         f"{_listed(against_print)}.",
     )
 
@@ -383,8 +385,8 @@ def propulsion(evidence: Evidence) -> Judgement:
     last = sum(_leaders(-share, 2) == {14, 15} for share in kept)
     return _held(
         most == {3} and least == {14, 15},
-        f"In the mean over draws most: {_numbers(most)}, least: {_numbers(least)}. The 3rd leads "
-        f"in {first} of {len(kept)} draws, the 14th and 15th are last in {last}.",
+        f"On average over draws, most: {_numbers(most)}, least: {_numbers(least)}. The 3rd leads "
+        f"in {first} of {len(kept)} draws; the 14th and 15th are last in {last}.",
     )
 
 
@@ -395,7 +397,7 @@ def housing(evidence: Evidence) -> Judgement:
     top = _leaders(kept.mean(axis=0), 2)
     return _held(
         top == {5, 12},
-        f"In the mean over draws {_numbers(top)} lead; the 5th and 12th in {hits} of {len(kept)}.",
+        f"On average over draws {_numbers(top)} lead; the 5th and 12th in {hits} of {len(kept)}.",
     )
 
 
@@ -406,20 +408,20 @@ def speech(evidence: Evidence) -> Judgement:
     top = _leaders(kept.mean(axis=0), 1)
     return _held(
         top == {13},
-        f"In the mean over draws {_numbers(top)} leads; the 13th in {hits} of {len(kept)} draws.",
+        f"On average over draws {_numbers(top)} leads; the 13th in {hits} of {len(kept)} draws.",
     )
 
 
 def telemonitor(evidence: Evidence) -> Judgement:
-    """Inputs of telemonitor that are used more than they were drawn, in nearly all draws."""
+    """Inputs of telemonitor whose share rises from pool to kept features in nearly all draws."""
     kept = _shares(evidence, "figure5", "telemonitor", "harfe", "kept")
     drawn = _shares(evidence, "figure5", "telemonitor", "harfe", "drawn")
     often = np.mean(kept > drawn, axis=0)
     found = {int(j) + 1 for j in np.flatnonzero(often >= MOST)}
     return _held(
         len(found) >= 3,
-        f"{len(found)} of {kept.shape[1]} inputs are kept more often than drawn in nine of ten "
-        f"draws: {_numbers(found)}.",
+        f"{len(found)} of {kept.shape[1]} inputs have a larger share of the kept features than of "
+        f"the pool in nine of ten draws: {_numbers(found)}.",
     )
 
 
@@ -428,7 +430,7 @@ def _numbers(found: set[int]) -> str:
 
 
 def start_uniform(evidence: Evidence) -> Judgement:
-    """Shares in the pool against the uniform one, mean over draws."""
+    """Mean shares in the pool over draws against the uniform share."""
     told, worst = [], 0.0
     for problem in evidence.problems("figure5", "paper_rows"):
         drawn = _shares(evidence, "figure5", problem, "harfe", "drawn")
@@ -439,7 +441,7 @@ def start_uniform(evidence: Evidence) -> Judgement:
         told.append(f"{problem} {100 * off:.1f} %")
     return _held(
         worst <= 0.05,
-        f"Largest deviation of a variable's mean share in the pool from q/d: {', '.join(told)}.",
+        f"Largest deviation of an input's mean share in the pool from q/d: {', '.join(told)}.",
     )
 
 
@@ -451,7 +453,7 @@ def _spoilt(evidence: Evidence, part: str, problem: str, method: str) -> float:
 
 
 def ridge_mitigates(evidence: Evidence) -> Judgement:
-    """λ > 0 against λ = 0 on spoilt data, both tuned."""
+    """λ > 0 against λ = 0 on corrupted data, both tuned."""
     parts = [part for part in evidence.studies["outliers"].parts if part != "clean"]
     factors = [
         _spoilt(evidence, part, problem, "harfe") / _spoilt(evidence, part, problem, "harfe0")
@@ -461,14 +463,14 @@ def ridge_mitigates(evidence: Evidence) -> Judgement:
     wins = sum(factor < 1 for factor in factors)
     return _held(
         wins >= MOST * len(factors),
-        f"λ > 0 has the lower error in {wins} of {len(factors)} spoilt cases; over λ = 0 it is "
-        f"{statistics.geometric_mean(factors):.2f} in the geometric mean, {min(factors):.2f} to "
-        f"{max(factors):.2f}.",
+        f"λ > 0 has the lower error in {wins} of {len(factors)} corrupted cases; its error over "
+        f"that of λ = 0 has the geometric mean {statistics.geometric_mean(factors):.2f}, from "
+        f"{min(factors):.2f} to {max(factors):.2f}.",
     )
 
 
 def robust(evidence: Evidence) -> Judgement:
-    """Growth of the error of HARFE with noise and outliers, and where the mean is as good."""
+    """Growth of the error of HARFE with noise and outliers; cases where the mean is as good."""
     told, holds = [], True
     for part, label in (("noise50", "noise +0.5"), ("outliers05", "5 % outliers")):
         factors = [
@@ -487,13 +489,13 @@ def robust(evidence: Evidence) -> Judgement:
     ]
     return _held(
         holds,
-        f"Error of tuned HARFE over that on the data as they are, Friedman 1-3: {'; '.join(told)}. "
-        f"No better than the mean of y on one of them{_listed(beaten) or ': nowhere'}.",
+        f"Error of tuned HARFE over that on the uncorrupted data, Friedman 1-3: {'; '.join(told)}. "
+        f"Cases where it is no better than the mean of y: {', '.join(beaten) or 'none'}.",
     )
 
 
 def lottery_ticket(evidence: Evidence) -> Judgement:
-    """Kept features against all and against random ones, where N is ten times m and more."""
+    """Kept features against all and against random ones, where N is at least ten times m."""
     study = evidence.studies["lottery"]
     sizes = sorted({m.settings["N"] for name, m in study.methods.items() if name.startswith("all")})
     told, holds = [], True
@@ -508,12 +510,10 @@ def lottery_ticket(evidence: Evidence) -> Judgement:
             of_random.append(kept / random)
         holds = holds and max(of_all) <= NEAR and max(of_random) < 1
         told.append(
-            f"N = {N}: {' / '.join(f'{r:.2f}' for r in of_all)} of all N, "
-            f"{' / '.join(f'{r:.2f}' for r in of_random)} of 50 random ones"
+            f"N = {N}: {' / '.join(f'{r:.2f}' for r in of_all)} of that of all N, "
+            f"{' / '.join(f'{r:.2f}' for r in of_random)} of that of 50 random ones"
         )
-    return _held(
-        holds, f"Error of 50 kept features, Friedman 1-3, 200 rows, as a share. {'; '.join(told)}."
-    )
+    return _held(holds, f"Error of 50 kept features, Friedman 1-3, 200 rows. {'; '.join(told)}.")
 
 
 CHECKS: dict[str, Callable[[Evidence], Judgement]] = {

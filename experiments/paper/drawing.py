@@ -1,7 +1,6 @@
-"""The pictures of the figures: each drawn from its numbers, into a file.
+"""The pictures of the figures, each drawn from its numbers into a file.
 
-Here is all that needs matplotlib. Nothing here computes: what a picture shows stands in its
-numbers.
+Only this module needs matplotlib. It computes nothing: everything shown is in the numbers.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _GREY = {"color": "0.5", "linewidth": 0.9}
 
 
 def draw_parity(numbers: Numbers, path: Path) -> None:
-    """A panel for every function: predicted over true values, and the diagonal."""
+    """A panel for every function: predicted against true values, and the diagonal."""
     panels = numbers.groups("problem")
     figure, grid = _panels(len(panels), 3, 3.4, 3.5)
     for axes, (problem, own) in zip(grid, panels.items(), strict=True):
@@ -44,14 +43,14 @@ def draw_parity(numbers: Numbers, path: Path) -> None:
 
 
 def draw_run_times(numbers: Numbers, path: Path) -> None:
-    """Seconds over N: on the left d = 100 and a colour for every m, on the right m = 500."""
+    """Seconds against N: on the left d = 100 and a colour for every m, on the right m = 500."""
     figure, grid = _time_panels(numbers, "seconds")
     grid[0].set_ylabel("seconds of one processor (median)")
     _save(figure, path)
 
 
 def draw_ratios(numbers: Numbers, path: Path) -> None:
-    """Seconds / seconds of HARFE over N, panels and colours as for the seconds."""
+    """Seconds / seconds of HARFE against N, with the same panels and colours."""
     printed = ("0.3", "-.", f"{PRINTED_RATIO:g}, as the paper says")
     figure, grid = _time_panels(numbers, "ratio", printed)
     for axes in grid:
@@ -101,7 +100,7 @@ def draw_inputs_of_real_data(numbers: Numbers, path: Path) -> None:
 
 
 def draw_steps(numbers: Numbers, path: Path) -> None:
-    """Relative median error over μ, a line for every problem."""
+    """Relative median error against μ, a line for every problem."""
     figure, grid = _panels(1, 1, 6.4, 4.0)
     axes = grid[0]
     axes.axhline(1, **_GREY, zorder=0)
@@ -119,7 +118,7 @@ def draw_steps(numbers: Numbers, path: Path) -> None:
 
 
 def draw_spoilt(numbers: Numbers, path: Path) -> None:
-    """A panel for every function: median error over what was done to the training rows."""
+    """A panel for every function: median error for each corruption of the training rows."""
     panels = numbers.groups("problem")
     places = {part: place for place, part in enumerate(numbers.groups("part"))}
     methods = {method: place for place, method in enumerate(numbers.groups("method"))}
@@ -132,7 +131,7 @@ def draw_spoilt(numbers: Numbers, path: Path) -> None:
         for method, line in own.groups("method").items():
             number = methods[method]
             style = {"marker": _MARKERS[number % len(_MARKERS)], "color": f"C{number % 10}"}
-            # Noise and outliers are two scales: no line from one to the other.
+            # Noise and outliers are different scales: no line connects them.
             for kinds in (("as is", "noise"), ("outliers",)):
                 shown = line.among("kind", kinds)
                 x = [places[part] for part in shown.column("part")]
@@ -150,7 +149,7 @@ def draw_spoilt(numbers: Numbers, path: Path) -> None:
 
 
 def draw_tickets(numbers: Numbers, path: Path) -> None:
-    """A panel for every function: error over N/m of the kept, of all, and of as many at random."""
+    """A panel for every function: error of kept, all and random features against N/m."""
     panels = numbers.groups("problem")
     colors = {"kept": "C0", "all": "C1", "random": "0.5"}
     figure, grid = _panels(len(panels), 3, 3.6, 3.5)
@@ -198,7 +197,7 @@ def _spoiling(kind: str, amount: float) -> str:
 
 
 def _panels(count: int, across: int, width: float, height: float, **options: Any) -> Any:
-    """A figure and its panels in a list, `across` in a line."""
+    """A figure and the list of its panels, `across` in a row."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -213,10 +212,10 @@ def _panels(count: int, across: int, width: float, height: float, **options: Any
 
 
 def _time_panels(numbers: Numbers, column: str, *more: tuple[str, str, str]) -> Any:
-    """Panels over N like the paper's: d fixed on the left, m on the right."""
+    """Panels against N as in the paper: d fixed on the left, m on the right."""
     figure, grid = _panels(2, 2, 4.3, 4.0, sharey=True)
     sizes = {part: _sizes(part) for part in numbers.groups("part")}
-    # The curves of d = 100 and m = 500 are in both panels, in one colour.
+    # The curves of d = 100 and m = 500 are in both panels, in the same colour.
     colors = ({250: "C0", 500: "C1", 1000: "C2"}, {50: "C3", 100: "C1", 200: "C4"})
     panels = (("d = 100", "m", 0, 100), ("m = 500", "d", 1, 500))
     for axes, known, (title, symbol, fixed, value) in zip(grid, colors, panels, strict=True):
@@ -228,7 +227,7 @@ def _time_panels(numbers: Numbers, column: str, *more: tuple[str, str, str]) -> 
                 style = {"color": seen[varied], "linestyle": _LINES[method]}
                 axes.plot(own.column("N"), own.column(column), marker="o", markersize=4, **style)
         entries = [(seen[size], "-", f"{symbol} = {size}") for size in sorted(seen)]
-        # Above the panel, where no curve can come.
+        # Above the panel, where there are no curves.
         place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1), "ncols": 3, "frameon": False}
         axes.legend(handles=_handles(entries), title=title, fontsize="small", **place)
         axes.set_xlabel("number of features N")
@@ -255,7 +254,7 @@ def _bars(axes: Any, numbers: Numbers, colors: list[str]) -> None:
 
 
 def _log_x(axes: Any, ticks: Sequence[float]) -> None:
-    """A logarithmic axis with plain numbers at these places."""
+    """A logarithmic axis with plain numbers at these ticks."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
     axes.set_xscale("log")
@@ -265,7 +264,7 @@ def _log_x(axes: Any, ticks: Sequence[float]) -> None:
 
 
 def _log_y(axes: Any, values: Sequence[float]) -> None:
-    """A logarithmic axis with plain numbers, as many as the range of the values asks for."""
+    """A logarithmic axis with plain numbers, as many as suit the range of the values."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocator
 
     axes.set_yscale("log")
@@ -280,7 +279,7 @@ def _log_y(axes: Any, values: Sequence[float]) -> None:
 
 
 def _handles(entries: Sequence[tuple[str, str, str]]) -> list[Any]:
-    """Signs of a legend from colour, line style or marker or "bar", and text."""
+    """Legend handles from (colour, line style or marker or "bar", text)."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -306,5 +305,5 @@ def _legend(figure: Any, entries: Sequence[tuple[str, str, str]]) -> None:
 
 
 def _save(figure: Any, path: Path) -> None:
-    # Without the version of matplotlib, equal numbers give equal files more often.
+    # Without the version of matplotlib, equal numbers are more likely to give equal files.
     figure.savefig(path, dpi=120, format="png", metadata={"Software": None})

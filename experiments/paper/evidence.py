@@ -1,4 +1,4 @@
-"""All that was measured: the studies of the paper with their rows, asked by name."""
+"""Everything that was measured: the studies of the paper with their rows, by name."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from experiments.summary import Cell, table
 
 
 class NotRunError(Exception):
-    """What is asked for has no row yet; the message names it."""
+    """The requested result has no row yet; the message names it."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Studies by name, their rows, and what the paper prints."""
+    """Studies by name, their rows, and the published numbers."""
 
     studies: Mapping[str, Study]
-    rows: Mapping[str, Sequence[Row]]  # of each study, those that fit it
+    rows: Mapping[str, Sequence[Row]]  # of each study, those that match its settings
     printed: Printed
 
     def problems(self, study: str, part: str) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ class Evidence:
         return self.cell(study, part, problem, method, column).median
 
     def details(self, study: str, problem: str, method: str) -> list[dict[str, Any]]:
-        """What the rows of a method on a problem carry beyond numbers, a draw each."""
+        """The details of a method on a problem, one dictionary per draw."""
         rows = [
             row
             for row in self.rows[study]
@@ -65,7 +65,7 @@ class Evidence:
         return judged_cells(name, self.printed.tables[name], self.studies[name], self.rows[name])
 
     def found_sizes(self) -> dict[str, dict[str, float]]:
-        """Sizes and settings of Table 3 as the rows tell them."""
+        """Sizes and settings of Table 3 as found in the rows."""
         found: dict[str, dict[str, float]] = {}
         for row in self.rows["table3"]:
             chosen = dict(word.split("=", 1) for word in row.chosen.split())

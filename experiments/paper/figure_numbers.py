@@ -1,6 +1,6 @@
-"""The numbers of the figures: tables made from the rows of a study.
+"""The numbers of the figures: tables computed from the rows of a study.
 
-Here is all that computes for a figure, and what its values are called. Nothing here draws.
+All computation for a figure, and the names of its values, are here. Nothing is drawn.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from experiments.config import Study
 from experiments.paper.verdicts import spread
 from experiments.results import Row, csv_text
 
-PRINTED_RATIO = 2.5  # SRFE needs so many times the seconds of HARFE, says the paper
+PRINTED_RATIO = 2.5  # seconds of SRFE / seconds of HARFE, as the paper states
 PRINTED_STEP = 0.1  # μ of the paper
 TRUE_INPUTS = 5  # of g: the first ones
 FUNCTIONS = {"friedman1": "f1", "friedman2": "f2", "friedman3": "f3"}
@@ -27,7 +27,7 @@ TIMED = {"harfe": "HARFE", "srfe": "SRFE", "spgl1": "SRFE by spgl1"}
 
 @dataclass(frozen=True)
 class Numbers:
-    """What a figure shows: named columns, a tuple for every row."""
+    """The numbers of a figure: named columns, a tuple for every row."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
@@ -38,7 +38,7 @@ class Numbers:
         return [row[place] for row in self.rows]
 
     def groups(self, name: str) -> dict[Any, Numbers]:
-        """The rows by their value in a column, in the order in which the values come."""
+        """The rows by their value in a column, in order of first appearance."""
         return {value: self.among(name, [value]) for value in dict.fromkeys(self.column(name))}
 
     def among(self, name: str, wanted: Collection[Any]) -> Numbers:
@@ -81,7 +81,7 @@ def run_times(study: Study, rows: Sequence[Row]) -> Numbers:
 def ratios(study: Study, rows: Sequence[Row]) -> Numbers:
     """Median seconds of the other methods / median seconds of HARFE, in the same part at equal N.
 
-    What HARFE has no time for is left out, and so is HARFE itself.
+    Cases without a time of HARFE are omitted, and so is HARFE itself.
     """
     times = run_times(study, rows).rows
     harfe = {(part, count): seconds for part, method, count, seconds in times if method == "harfe"}
@@ -94,7 +94,7 @@ def ratios(study: Study, rows: Sequence[Row]) -> Numbers:
 
 
 def growth_exponents(study: Study, rows: Sequence[Row]) -> Numbers:
-    """Slope of log(median seconds) over log(N) by least squares, where there are two N or more."""
+    """Least-squares slope of log(median seconds) against log(N), for two or more N."""
     found = []
     for part, in_part in run_times(study, rows).groups("part").items():
         for method, own in in_part.groups("method").items():
@@ -108,8 +108,8 @@ def growth_exponents(study: Study, rows: Sequence[Row]) -> Numbers:
 def inputs_of_g(study: Study, rows: Sequence[Row]) -> Numbers:
     """Figure 4: percent of the features that use each input, mean over the draws.
 
-    `leads` is in how many of the `draws` each input that matters is in more of the kept features
-    than every one that does not.
+    `leads` counts the `draws` in which every input that matters is in more of the kept features
+    than any that does not.
     """
     found = []
     for group in _groups(study, rows):
@@ -149,7 +149,7 @@ def inputs_of_real_data(study: Study, rows: Sequence[Row]) -> Numbers:
 
 
 def steps(study: Study, rows: Sequence[Row]) -> Numbers:
-    """Median error (the part's measure) at every μ, and divided by the one at the paper's μ."""
+    """Median error (the part's measure) at every μ, also divided by that at the paper's μ."""
     medians: dict[tuple[str, str], dict[float, float]] = defaultdict(dict)
     for group in _groups(study, rows):
         error = group.median(study.parts[group.part].measures[0])
@@ -166,7 +166,7 @@ def steps(study: Study, rows: Sequence[Row]) -> Numbers:
 
 
 def spoilt(study: Study, rows: Sequence[Row]) -> Numbers:
-    """Median error against the noise-free function, by what was done to the training rows."""
+    """Median error against the noise-free function, by corruption of the training rows."""
     found = []
     for group in _groups(study, rows):
         settings = study.parts[group.part].source_settings
@@ -182,7 +182,7 @@ def spoilt(study: Study, rows: Sequence[Row]) -> Numbers:
 
 
 def tickets(study: Study, rows: Sequence[Row]) -> Numbers:
-    """Median and 10-90 % over the draws of the error against the noise-free function, over N/m."""
+    """Median and 10-90 % range over the draws of the noise-free error, by N/m."""
     found = []
     for group in _groups(study, rows):
         errors = group.values("error_clean")
@@ -202,12 +202,12 @@ def tickets(study: Study, rows: Sequence[Row]) -> Numbers:
 
 
 def repetition_counts(study: Study, rows: Sequence[Row]) -> set[int]:
-    """The numbers of repetitions that a method has on a problem, as far as there are any."""
+    """All numbers of repetitions that a method has on a problem, without zero."""
     return {len(group.rows) for group in _groups(study, rows)}
 
 
 class _Group(NamedTuple):
-    """The repetitions of a method on a problem that succeeded, in order."""
+    """The successful repetitions of a method on a problem, in order."""
 
     part: str
     problem: str
@@ -219,12 +219,12 @@ class _Group(NamedTuple):
         return [float(value) for value in found if value is not None]
 
     def median(self, column: str) -> float:
-        """Nan without a value."""
+        """The median; nan if there are no values."""
         values = self.values(column)
         return float(np.median(values)) if values else math.nan
 
     def details(self, key: str) -> list[dict[str, Any]]:
-        """The details of the rows that have this one."""
+        """The details of the rows that have this key."""
         found = [json.loads(row.details) for row in self.rows if row.details]
         return [details for details in found if key in details]
 

@@ -1,8 +1,8 @@
-"""The figures of the reproduction, as files: pictures with captions, their numbers beside them.
+"""The figures of the reproduction as files: pictures with captions, and their numbers.
 
     rows  ->  numbers (also written as CSV)  ->  picture and caption
 
-Here is which figures a study has, what their captions say, and how the files are written.
+This module defines the figures of each study and their captions, and writes the files.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ from experiments.results import COLUMNS, ResultsError, Row, write_whole
 
 @dataclass(frozen=True)
 class Picture:
-    """A file with a picture, and what it shows."""
+    """A file with a picture, and its caption."""
 
     path: Path
     caption: str
 
 
 def write_figures(name: str, study: Study, rows: Sequence[Row], folder: Path) -> list[Picture]:
-    """Draw the figures of a study and write their numbers beside them.
+    """Draw the figures of a study and write their numbers next to them.
 
     Parameters
     ----------
     name : str
         Name of the study; one without figures gives an empty list.
     study : Study
-        The study, which also says in which order parts and methods are shown.
+        The study, which also sets the order of parts and methods.
     rows : sequence of Row
-        Its results, as far as there are any; failures and rows of other studies are left out.
+        Its results so far; failures and rows of other studies are ignored.
     folder : Path
-        Where `<figure>.png` and `<figure>.csv` go; made if it does not exist.
+        Where `<figure>.png` and `<figure>.csv` go; created if it does not exist.
 
     Returns
     -------
     list of Picture
-        The pictures that were written; none for a figure without a number.
+        The pictures that were written; a figure without numbers has none.
 
     Raises
     ------
     ResultsError
-        If a file of numbers would take the place of a file of rows.
+        If a file of numbers would overwrite a file of rows.
     """
     folder.mkdir(parents=True, exist_ok=True)
     draws = _draws(study, rows)
@@ -85,15 +85,15 @@ def _say_parity(numbers: Numbers, draws: str) -> str:
         for p, own in numbers.groups("problem").items()
     ]
     return (
-        f"HARFE's predictions over the noise-free values of the test rows, for the first of "
+        f"HARFE's predictions against the noise-free values of the test rows, for the first of "
         f"{draws}; the line is a perfect prediction. Relative RMS errors: {', '.join(errors)}."
     )
 
 
 def _say_run_times(numbers: Numbers, draws: str) -> str:
     return (
-        f"Seconds to find the coefficients over the number of features N, median of {draws}. On "
-        "the left d = 100 inputs and m rows, on the right m = 500 rows and d inputs."
+        f"Seconds to find the coefficients against the number of features N, median of {draws}. "
+        "On the left d = 100 inputs and m rows, on the right m = 500 rows and d inputs."
     )
 
 
@@ -104,7 +104,7 @@ def _say_ratios(numbers: Numbers, draws: str) -> str:
         told.append(f"{TIMED[method]} {_short(min(found))} to {_short(max(found))} times")
     return (
         f"Seconds as a multiple of HARFE's, ratio of medians of {draws}: {', '.join(told)}. The "
-        f"dash-dotted line is at {PRINTED_RATIO:g}, as the paper says."
+        f"dash-dotted line is the paper's {PRINTED_RATIO:g}."
     )
 
 
@@ -113,7 +113,7 @@ def _say_inputs_of_g(numbers: Numbers, draws: str) -> str:
     always = sum(own.column("leads")[0] == own.column("draws")[0] for own in panels)
     return (
         f"Share of the kept features that use each input of g, mean of {draws}, a panel for "
-        f"every choice of the settings. In {always} of {len(panels)} of them the five inputs "
+        f"each choice of settings. In {always} of {len(panels)} of them the five inputs "
         "that matter lead in all draws."
     )
 
@@ -125,14 +125,14 @@ def _say_inputs_of_real_data(numbers: Numbers, draws: str) -> str:
     ]
     return (
         f"Share of the kept features that use each input, mean and 10-90 % of {draws}; the line is "
-        f"the share in the pool as drawn. The most used input is {', '.join(first)}."
+        f"the share in the pool. The most used input is {', '.join(first)}."
     )
 
 
 def _say_steps(numbers: Numbers, draws: str) -> str:
     found = numbers.column("relative")
     return (
-        f"Median error of {draws} over the step size μ, divided by the one at the paper's μ = "
+        f"Median error of {draws} against the step size μ, divided by the one at the paper's μ = "
         f"{PRINTED_STEP:g}: from {_short(min(found))} to {_short(max(found))}."
     )
 
@@ -147,12 +147,12 @@ def _say_spoilt(numbers: Numbers, draws: str) -> str:
 def _say_tickets(numbers: Numbers, draws: str) -> str:
     return (
         "Test MSE against the noise-free function of the few features that HARFE keeps of N, of "
-        f"all N, and of as few drawn at random, over N/m; median and 10-90 % of {draws}."
+        f"all N, and of as few drawn at random, against N/m; median and 10-90 % of {draws}."
     )
 
 
 def _draws(study: Study, rows: Sequence[Row]) -> str:
-    """How many repetitions there are of everything, in words."""
+    """The number of repetitions, in words."""
     counts = repetition_counts(study, rows)
     if len(counts) > 1:
         return f"{min(counts)} to {max(counts)} draws"
@@ -167,7 +167,7 @@ def _short(value: float) -> str:
 
 
 class _Figure(NamedTuple):
-    """How a figure is made."""
+    """A figure: its numbers, drawing and caption."""
 
     name: str
     numbers: Callable[[Study, Sequence[Row]], Numbers]
@@ -202,19 +202,19 @@ _FIGURES = {
 
 
 def _refuse_rows(path: Path) -> None:
-    """Rows take hours, and the numbers of a figure may be called as the study."""
+    """Raise an error rather than overwrite rows, which took hours and may have the same name."""
     if path.exists():
         with path.open(encoding="utf-8") as file:
             if file.readline().rstrip("\n") == ",".join(COLUMNS):
                 raise ResultsError(
-                    f"{path}: holds rows of results, which the numbers of the figure would "
-                    "replace. Write the figures into another folder."
+                    f"{path}: has rows of results, which the numbers of the figure would "
+                    "overwrite. Write the figures into another folder."
                 )
 
 
 @contextlib.contextmanager
 def _replacing(path: Path) -> Iterator[Path]:
-    """A file beside this one that then takes its place: readers see the old one or the new."""
+    """Give a temporary file that then replaces this one: readers see the old one or the new."""
     beside = path.with_name(path.name + ".new")
     yield beside
     os.replace(beside, path)

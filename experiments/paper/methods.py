@@ -1,6 +1,6 @@
 """The methods of the paper's tables with its settings; adapters as in `experiments.methods`.
 
-Where the paper leaves a setting open it is chosen by cross-validation on training rows.
+Settings that the paper leaves open are chosen by cross-validation on training rows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from experiments.methods import Fitted
 
-# The paper's symbols, and what harfe calls them.
+# The paper's settings that have no symbol; then its symbols, with their names in harfe.
 _AS_PRINTED: dict[str, Any] = {
     "init": "zero",
     "fit_intercept": False,
@@ -29,16 +29,16 @@ _SYMBOLS = {"N": "n_components", "s": "n_nonzero_coefs", "q": "order"}
 class Harfe:
     """Algorithm 1 with the paper's settings.
 
-    `reading` says what λ and μ belong to, which the paper leaves open: "unit", feature columns of
-    unit root-mean-square and ridge weight λ there (the authors' code); "raw", columns as they are
-    and ridge weight mλ (the formula in the text); "raw_lambda", the same with ridge weight λ.
-    N, s, q and λ that are not given are those of the paper's table of real data.
+    `reading` is the scaling that λ and μ refer to, which the paper leaves open: "unit", columns of
+    unit root-mean-square and ridge weight λ (the authors' code); "raw", unscaled columns and ridge
+    weight mλ (the formula in the text); "raw_lambda", unscaled columns and ridge weight λ. If N, s,
+    q or λ is not given, it is taken from the paper's table of real data.
     """
 
     reading: str
     N: int | None = None
     s: int | None = None
-    share: float | None = None  # s as a share of N, where s is not given
+    share: float | None = None  # s as a share of N, if s is not given
     q: int | None = None
     lam: float | None = None
     mu: float = 0.1
@@ -47,11 +47,11 @@ class Harfe:
     max_iter: int = 50
     residual: float = 1e-6  # stop at this share of ‖y‖
     standardise: bool = False  # inputs and target, by the training rows
-    keep_shares: bool = False  # of the variables, for a histogram
-    warm_up: bool = False  # fit on few rows before: loading and compiling are not timed
+    keep_shares: bool = False  # of the inputs, for a histogram
+    warm_up: bool = False  # fit a few rows first, so that loading and compiling are not timed
 
     def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
-        """One run, nothing is tuned."""
+        """Fit once, without tuning."""
         from harfe import HARFERegressor
 
         m = len(y)
@@ -95,7 +95,7 @@ class Harfe:
 
 @dataclass(frozen=True)
 class TunedHarfe:
-    """Algorithm 1 on standardised data; ridge weight and s by cross-validation where several."""
+    """Algorithm 1 on standardised data; several values of λ or s mean cross-validation."""
 
     N: int
     q: int
@@ -106,7 +106,7 @@ class TunedHarfe:
     max_iter: int = 50
 
     def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
-        """The pool is the same for all candidates."""
+        """Choose among the candidates, all on the same pool, and fit."""
         from sklearn.model_selection import GridSearchCV, KFold
 
         from harfe import HARFERegressor
@@ -137,9 +137,9 @@ class TunedHarfe:
 
 @dataclass(frozen=True)
 class Srfe:
-    """SRFE on features of the paper's law; λ of the l1 problem by its noise level.
+    """SRFE on features of the paper's law; the noise level sets λ of the l1 problem.
 
-    Several noise levels are judged by cross-validation; one is taken as it is.
+    Of several noise levels cross-validation chooses one.
     """
 
     noise_level: tuple[float, ...]
@@ -151,10 +151,10 @@ class Srfe:
     fit_intercept: bool = False
     standardise: bool = False  # inputs, by the training rows
     folds: int = 5
-    warm_up: bool = False  # fit on few rows before: loading and compiling are not timed
+    warm_up: bool = False  # fit a few rows first, so that loading and compiling are not timed
 
     def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
-        """One path a fold, and one for all rows."""
+        """Compute one path per fold and one for all rows."""
         from harfe.rivals import SRFERegressor
 
         levels = self.noise_level
@@ -177,7 +177,7 @@ class Srfe:
 
 @dataclass(frozen=True)
 class Ssam:
-    """SSAM; settings with several values are chosen by cross-validation."""
+    """SSAM; cross-validation chooses among several values of a setting."""
 
     order: tuple[int, ...]
     bandwidth: tuple[float, ...]
@@ -185,7 +185,7 @@ class Ssam:
     folds: int = 5
 
     def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
-        """One path of penalties for every order and bandwidth."""
+        """Compute one path of penalties for every order and bandwidth."""
         from harfe.rivals import SSAMRegressor
 
         names = ("order", "bandwidth", "alpha")
@@ -197,7 +197,7 @@ class Ssam:
 
 @dataclass(frozen=True)
 class Rfrr:
-    """Ridge on all N features of the paper's law; the ridge weight by cross-validation."""
+    """Ridge on all N features of the paper's law; ridge weight by cross-validation."""
 
     N: int
     q: int
@@ -207,7 +207,7 @@ class Rfrr:
     standardise: bool = False  # inputs, by the training rows
 
     def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
-        """One eigendecomposition for all ridge weights."""
+        """Choose the ridge weight with a single eigendecomposition, and fit."""
         from harfe.rivals import RFRRRegressor
 
         model = RFRRRegressor(
@@ -225,7 +225,7 @@ class Rfrr:
 
 @dataclass(frozen=True)
 class ElasticNet:
-    """Elastic Net on the features that SRFE has; penalty and mixture by cross-validation."""
+    """Elastic Net on the features of SRFE; penalty and mixture by cross-validation."""
 
     N: int
     q: int
@@ -238,7 +238,7 @@ class ElasticNet:
     bias: str = "phase"
 
     def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
-        """Coordinate descent over a path for every mixture."""
+        """Fit by coordinate descent along a path for every mixture."""
         from sklearn.linear_model import ElasticNetCV
         from sklearn.pipeline import make_pipeline
 
@@ -258,7 +258,7 @@ class ElasticNet:
 
 @dataclass(frozen=True)
 class Spgl1:
-    """SRFE's problem by spgl1, a spectral projected gradient method and the usual solver of it.
+    """SRFE's problem solved by spgl1, its usual solver, a spectral projected gradient method.
 
     Minimise ‖c‖₁ subject to ‖A c - y‖₂ <= residual·‖y‖₂, columns of A of unit root-mean-square.
     """
@@ -271,14 +271,14 @@ class Spgl1:
     bias: str = "phase"
 
     def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
-        """Only the optimisation is timed."""
+        """Fit; only the optimisation is timed."""
         import spgl1  # type: ignore[import-untyped]
 
         features = _features(self, seed).fit(X)
         A = features.transform(X)
         scale = np.sqrt(np.mean(A**2, axis=0))
         A /= scale
-        # Its line search reports failures of single steps, which the residual below tells better.
+        # Its line search reports failures of single steps; the residual below says more.
         logging.getLogger("spgl1").setLevel(logging.ERROR)
         target = self.residual * np.linalg.norm(y)
         start = time.process_time()
@@ -303,7 +303,7 @@ class _Expansion:
 
 
 def _features(adapter: Any, seed: int) -> Any:
-    """The features alone, by the adapter's N, q and law."""
+    """The features alone, with the adapter's N, q and law."""
     from harfe import SparseRandomFeatures
 
     law = {"order": adapter.q, "weights": adapter.weights, "bias": adapter.bias}
@@ -311,7 +311,7 @@ def _features(adapter: Any, seed: int) -> Any:
 
 
 def _timed_fit(model: Any, X: np.ndarray, y: np.ndarray, warm_up: bool) -> float:
-    """Fit, and return the seconds of the processor that it took."""
+    """Fit, and return the processor time in seconds."""
     from sklearn.base import clone
 
     if warm_up:
@@ -322,7 +322,7 @@ def _timed_fit(model: Any, X: np.ndarray, y: np.ndarray, warm_up: bool) -> float
 
 
 def variable_shares(model: Any) -> dict[str, list[float]]:
-    """Shares of the variables among kept features, weighted by their coefficients, and drawn."""
+    """Shares of the inputs among kept features, plain and weighted, and in the pool."""
     from harfe.display import VariableHistogramDisplay
 
     plain = VariableHistogramDisplay.from_estimator(model)
@@ -332,7 +332,7 @@ def variable_shares(model: Any) -> dict[str, list[float]]:
 
 
 def _given(adapter: Any, paper: Mapping[str, Any], symbol: str) -> Any:
-    """A setting of the adapter, else the paper's for the problem."""
+    """A setting of the adapter, or else the paper's for the problem."""
     own = getattr(adapter, symbol)
     if own is None and symbol not in paper:
         raise ValueError(
@@ -343,7 +343,7 @@ def _given(adapter: Any, paper: Mapping[str, Any], symbol: str) -> Any:
 
 
 def _standardised(model: Any) -> Any:
-    """Inputs and target with mean 0 and deviation 1 over the training rows, as in the paper."""
+    """The model on inputs and target standardised by the training rows, as in the paper."""
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import StandardScaler

@@ -1,4 +1,4 @@
-"""The page: what the paper prints and says beside what was measured. Nothing is fitted here."""
+"""The page: published numbers and claims against measurements. Nothing is fitted here."""
 
 from __future__ import annotations
 
@@ -27,22 +27,23 @@ _RULE = """\
 A number is **reproduced** if the median over draws is within 10 % of it, or if it lies between \
 the 10 % and the 90 % quantile over at least 20 draws and these are no wider than ±30 %. Otherwise \
 our median is **better** (lower) or **worse**. Where the paper leaves a setting open, each reading \
-of it is run, and the one that comes nearest counts. Settings are **not comparable**: they were \
-used as printed. A sentence is reproduced if it holds in our runs, worse if it does not, better if \
+of it is run, and the nearest one counts. Settings are **not comparable**: they were used as \
+published. A claim is reproduced if it holds in our runs, worse if it does not, better if even \
 more than it says holds."""
 
 _SCALES = """\
-Readings of HARFE: "unit", λ and μ belong to features of unit root-mean-square, as in the authors' \
-code; "raw", to features as they are, with ridge weight mλ, as in the text; "raw_lambda", the same \
-with ridge weight λ."""
+Readings of HARFE: in "unit", λ and μ refer to features of unit root-mean-square, as in the \
+authors' code; in "raw", to unscaled features with ridge weight mλ, as in the text; "raw_lambda" \
+is the same with ridge weight λ."""
 
 _MEASURES_MIXED = """\
-The print mixes two measures. The rows svm, lm, mnet, rForst and ANOVA are quoted, and were \
-measured against noisy test rows: no method can be far below the noise variance, {noise}. The rows \
-SRFE and HARFE are against the function itself: on the second function they lie far below that \
-variance. Below, each row is held against the measure it was printed in, and then all methods are \
-given in both. On equal terms, noise-free, the best quoted method has {best} on the second \
-function and HARFE with q = 2 has {own}: a factor of {times:.2f}, where the paper says 14."""
+The published table mixes two measures. The rows svm, lm, mnet, rForst and ANOVA are quoted, and \
+were measured against noisy test rows: no method can be far below the noise variance, {noise}. The \
+rows SRFE and HARFE were measured against the function itself: on the second function they are far \
+below that variance. Below, each row is first compared in the measure it was published in; then \
+all methods are given in both. In equal measures, noise-free, the best quoted method has {best} on \
+the second function and HARFE with q = 2 has {own}: a factor of {times:.2f}, where the paper says \
+14."""
 
 
 def make_page(
@@ -52,16 +53,16 @@ def make_page(
     command: str,
     remark: str = "",
 ) -> list[Block]:
-    """All blocks of the page, the summary first."""
+    """All blocks of the page, with the summary first."""
     judged = {name: list(evidence.cells(name)) for name in evidence.printed.tables}
     sizes = judged_sizes(evidence.printed.table3, evidence.found_sizes())
     verdicts = [judge_claim(claim, evidence) for claim in claims]
     page: list[Block] = [
         Heading(1, "The paper, run again"),
         Text(
-            'Every number and every checkable sentence of the numerical sections of "HARFE: '
-            'Hard-Ridge Random Feature Expansion" (arXiv:2202.02877), beside what this repository '
-            f"measures. Made by `{command}`; {_state(evidence)} {remark}".strip()
+            'Every number and every checkable claim of the numerical sections of "HARFE: '
+            'Hard-Ridge Random Feature Expansion" (arXiv:2202.02877), compared with what this '
+            f"repository measures. Made by `{command}`; {_state(evidence)} {remark}".strip()
         ),
         Heading(2, "Summary"),
         summary(
@@ -72,20 +73,20 @@ def make_page(
             }
         ),
         Text(_RULE),
-        Text("Every cell with its reading, range and reason is a line of [cells.csv](cells.csv)."),
+        Text("[cells.csv](cells.csv) has every cell with its reading, range and reason."),
     ]
     page += _table1(evidence, judged["table1"])
     page += _table2(evidence, judged["table2"])
     page += _pictures("Figure 2: parity", evidence, "figure2", pictures)
     page += _figure3(evidence, pictures)
-    page += _pictures("Figure 4: variables of g", evidence, "figure4", pictures)
+    page += _pictures("Figure 4: inputs of g", evidence, "figure4", pictures)
     page += [
         Heading(2, evidence.printed.table3.title),
-        Text("Sizes are counted on the data, N, s, mλ and q are settings; print / found:"),
+        Text("Sizes are counted on the data; N, s, mλ and q are settings. Published / found:"),
         _sizes_table(sizes),
     ]
     page += _table4(evidence, judged["table4"])
-    page += _pictures("Figure 5: variables of the real data", evidence, "figure5", pictures)
+    page += _pictures("Figure 5: inputs of the real data", evidence, "figure5", pictures)
     page += _claims(claims, verdicts)
     for name, title in (
         ("step", "The step size"),
@@ -97,7 +98,7 @@ def make_page(
 
 
 def cell_lines(evidence: Evidence) -> list[list[str]]:
-    """Every printed number with what was measured for it, a line each, the head first."""
+    """One line for every published number with its measurement, after a header."""
     head = "table row column printed reading median p10 p90 draws verdict reason"
     lines = [head.split()]
     for name in evidence.printed.tables:
@@ -121,12 +122,12 @@ _TITLES = {
     "table2": "Table 2, cells",
     "table3": "Table 3, cells",
     "table4": "Table 4, cells",
-    "claims": "Sentences",
+    "claims": "Claims",
 }
 
 
 def summary(judgements: Mapping[str, Sequence[Judgement]]) -> TableBlock:
-    """How many cells and sentences have each verdict."""
+    """Number of cells and claims with each verdict."""
     met = {judgement.verdict for found in judgements.values() for judgement in found}
     shown = [verdict for verdict in Verdict if verdict is not Verdict.NOT_RUN or verdict in met]
     body, total = [], Counter[Verdict]()
@@ -149,7 +150,7 @@ def _state(evidence: Evidence) -> str:
     )
     return (
         f"{done} of {tasks} repetitions are done, {failed} of them failed; their fits took "
-        f"{seconds / 3600:.1f} hours of one processor."
+        f"{seconds / 3600:.1f} hours of processor time."
     )
 
 
@@ -158,7 +159,7 @@ def _state(evidence: Evidence) -> str:
 
 def _table1(evidence: Evidence, cells: Sequence[PrintedCell]) -> Iterator[Block]:
     yield from _opening("table1", evidence)
-    yield Text("Print, our median over draws in the nearest reading, and the verdict; in percent:")
+    yield Text("Published / our median over draws in the nearest reading, and verdict; in percent:")
     yield _print_table(cells, scale=100)
     yield from _readings(evidence, "table1", cells, scale=100)
     yield from _beside(evidence, "table1", "functions", "error_relative", scale=100)
@@ -183,7 +184,7 @@ def _table2(evidence: Evidence, cells: Sequence[PrintedCell]) -> Iterator[Block]
                 times=min(quoted) / min(own),
             )
         )
-    yield Text("Print, our median over draws in the nearest reading, and the verdict:")
+    yield Text("Published / our median over draws in the nearest reading, and verdict:")
     yield _print_table(cells)
     yield from _readings(evidence, "table2", cells)
     for measure in ("error", "error_clean"):
@@ -198,11 +199,11 @@ def _table2(evidence: Evidence, cells: Sequence[PrintedCell]) -> Iterator[Block]
 def _table4(evidence: Evidence, cells: Sequence[PrintedCell]) -> Iterator[Block]:
     yield from _opening("table4", evidence)
     study, rows = evidence.studies["table4"], evidence.rows["table4"]
-    yield Text("The paper's rows: print, our median over draws, and the verdict:")
+    yield Text("The paper's rows: published / our median over draws, and verdict:")
     yield _print_table(cells, transpose=True)
     for part, entry in study.parts.items():
         yield Text(f"{entry.title}, all methods. {entry.note.strip()}")
-        yield Text("Median over draws (10-90 % range), the best bold:")
+        yield Text("Median over draws (10-90 % range), the best in bold:")
         found = table(study, part, rows, "error")
         yield _by_problem(evidence, "table4", part, found)
 
@@ -215,7 +216,7 @@ def _opening(name: str, evidence: Evidence) -> Iterator[Block]:
 def _print_table(
     cells: Sequence[PrintedCell], scale: float = 1, transpose: bool = False
 ) -> TableBlock:
-    """Rows and columns as in the paper, or columns as rows where there are many."""
+    """Rows and columns as in the paper, or transposed if there are many columns."""
     rows = list(dict.fromkeys(cell.row for cell in cells))
     columns = list(dict.fromkeys(cell.column for cell in cells))
     if transpose:
@@ -238,7 +239,7 @@ def _cell_text(cell: PrintedCell, scale: float) -> str:
 def _readings(
     evidence: Evidence, name: str, cells: Sequence[PrintedCell], scale: float = 1
 ) -> Iterator[Block]:
-    """All readings of the rows that have several, and which of them matches the print."""
+    """All readings of the rows that have several, and which of them matches the paper."""
     several = [cell for cell in cells if len(cell.readings) > 1]
     if not several:
         return
@@ -249,7 +250,7 @@ def _readings(
             counts.setdefault(kind, Counter())[reading.judgement.verdict] += 1
     shown = [Verdict.REPRODUCED, Verdict.BETTER, Verdict.WORSE]
     yield Text(_SCALES)
-    yield Text("Which reading matches the print: cells of each verdict, had it alone counted:")
+    yield Text("Number of cells with each verdict if only one reading counted:")
     yield TableBlock(
         ["reading", *(v.value for v in shown)],
         [[kind, *(str(found[v]) for v in shown)] for kind, found in counts.items()],
@@ -266,7 +267,7 @@ def _readings(
 
 
 def _best_matches(counts: Mapping[str, Counter[Verdict]]) -> str:
-    """For each method, the reading that reproduces most cells."""
+    """A sentence that names the reading that reproduces most cells, for each method."""
     methods: dict[str, dict[str, int]] = {}
     for kind, found in counts.items():
         method, _, reading = kind.rpartition(", ")
@@ -276,7 +277,7 @@ def _best_matches(counts: Mapping[str, Counter[Verdict]]) -> str:
         most = max(hits.values())
         best = " and ".join(f'"{reading}"' for reading, count in hits.items() if count == most)
         told.append(f"{method}, {best} with {most} cells")
-    return f"The readings that match the print in most cells are, for {'; for '.join(told)}."
+    return f"The readings that match the paper in most cells are, for {'; for '.join(told)}."
 
 
 def _reading_of(evidence: Evidence, name: str, method: str) -> str:
@@ -295,12 +296,12 @@ def _beside(
     measure: str,
     scale: float,
 ) -> Iterator[Block]:
-    """Methods that the paper's table does not have."""
+    """Methods that are not in the paper's table."""
     study = evidence.studies[name]
     found = table(study, part, evidence.rows[name], measure)
     others = [m for m in study.parts[part].methods if not study.methods[m].reference]
     if others:
-        yield Text("Beside the paper's methods, median over draws (10-90 % range):")
+        yield Text("Further methods, median over draws (10-90 % range):")
         body = _by_method(evidence, name, part, found, others, scale)
         yield TableBlock(["method", "draws", *found], body)
 
@@ -313,7 +314,7 @@ def _by_method(
     methods: Sequence[str] | None = None,
     scale: float = 1,
 ) -> list[list[str]]:
-    """A line a method, its label, its draws and its cells."""
+    """A line per method with its label, number of draws and cells."""
     study = evidence.studies[name]
     lines = []
     for method in study.parts[part].methods if methods is None else methods:
@@ -326,7 +327,7 @@ def _by_method(
 def _by_problem(
     evidence: Evidence, name: str, part: str, found: Mapping[str, Mapping[str, Cell]]
 ) -> TableBlock:
-    """A line a problem, with the draws of a cell where they are several, but not all."""
+    """A line per problem; cells with several but not all repetitions give their number."""
     study = evidence.studies[name]
     body = []
     for problem, cells in found.items():
@@ -347,7 +348,7 @@ def _range(cell: Cell, scale: float = 1) -> str:
     if not cell.values:
         return "failed" if cell.failed else "-"
     text = number(cell.median * scale)
-    if len(cell.values) >= 5:  # of fewer, a tenth means nothing
+    if len(cell.values) >= 5:  # with fewer, a tenth means nothing
         low, high = spread(cell.values)
         text += f" ({number(low * scale)} - {number(high * scale)})"
     return text
@@ -365,7 +366,7 @@ def _sizes_table(cells: Sequence[SizeCell]) -> TableBlock:
     return TableBlock(["", *names], list(body.values()))
 
 
-# --- figures and sentences ---
+# --- figures and claims ---
 
 
 def _pictures(
@@ -402,7 +403,7 @@ def _figure3(evidence: Evidence, pictures: Mapping[str, Sequence[Picture]]) -> I
 
 
 def _claims(claims: Sequence[Claim], verdicts: Sequence[Judgement]) -> Iterator[Block]:
-    yield Heading(2, "The paper's sentences")
+    yield Heading(2, "The paper's claims")
     yield TableBlock(
         ["The paper says", "where", "verdict", "measured"],
         [

@@ -24,7 +24,7 @@ from experiments.tables import ConfigError, nearest
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parents[1] / "results"
 
-#: The studies, short ones first: a run that is stopped has many of them complete.
+#: The studies, short ones first, so that a stopped run has completed many of them.
 STUDIES = (
     "table3",
     "figure2",
@@ -39,42 +39,42 @@ STUDIES = (
     "table4",
 )
 _QUICK = "This is a quick run: few draws and fewer methods, so its verdicts are rough."
-_SAME = 1e-6  # relative difference of errors that are called equal
+_SAME = 1e-6  # relative difference up to which errors count as equal
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options of the command."""
     parser.add_argument(
         "--only", nargs="+", default=list(STUDIES), metavar="NAME", help=", ".join(STUDIES)
     )
     parser.add_argument(
-        "--quick", action="store_true", help="the first draws of what is fast, in ten minutes"
+        "--quick", action="store_true", help="only first draws of fast methods, in a few minutes"
     )
     parser.add_argument(
-        "--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one a core)"
+        "--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one per core)"
     )
     parser.add_argument(
         "--max-time",
         type=float,
         metavar="S",
-        help="begin nothing after S seconds; run again to go on",
+        help="start nothing after S seconds; run again to resume",
     )
     parser.add_argument(
         "--to",
         type=Path,
         metavar="FOLDER",
-        help="where results are kept and looked for (default: results, or results/quick); an empty "
-        "folder begins anew",
+        help="folder of the results (default: results, or results/quick); an empty one starts "
+        "afresh",
     )
     parser.add_argument("--redo", action="store_true", help="drop rows whose settings have changed")
-    parser.add_argument("--retry", action="store_true", help="do failed repetitions again")
-    parser.add_argument("--show", action="store_true", help="run nothing, write the page")
+    parser.add_argument("--retry", action="store_true", help="rerun failed repetitions")
+    parser.add_argument("--show", action="store_true", help="only write the page, run nothing")
 
 
 def paper(options: argparse.Namespace, report: Callable[[Progress], None]) -> int:
-    """Run what was asked for, write the page, and return the exit code."""
+    """Run the selected studies, write the page, and return the exit code."""
     if options.jobs < 1:
-        raise ConfigError(f"--jobs {options.jobs}: type a number from 1.")
+        raise ConfigError(f"--jobs {options.jobs}: type 1 or more.")
     for name in options.only:
         if name not in STUDIES:
             raise ConfigError(f"--only {name}: unknown. {nearest(name, STUDIES)}")
@@ -95,7 +95,7 @@ def _run_all(
     options: argparse.Namespace,
     report: Callable[[Progress], None],
 ) -> str:
-    """Run the studies in turn; how the last one ended."""
+    """Run the studies in turn and return how the last one ended."""
     start, reason = time.monotonic(), "finished"
     for name in [name for name in STUDIES if name in options.only]:
         left = None
@@ -114,7 +114,7 @@ def _run_all(
                 report=_Seldom(report),
             )
         except FileNotFoundError as error:  # the real data do not come with the project
-            _tell(f"{name} is left out: {error}")
+            _tell(f"{name} is skipped: {error}")
             continue
         reason = outcome.reason
         _tell(
@@ -132,7 +132,7 @@ def results_of(folder: Path, name: str) -> ResultsFile:
 
 
 def gather(studies: Mapping[str, Study], folder: Path) -> Evidence:
-    """All rows that fit the studies as they are."""
+    """All rows that match the present settings of the studies."""
     rows = {
         name: current_rows(study, results_of(folder, name).read())
         for name, study in studies.items()
@@ -166,7 +166,7 @@ def write_page(studies: Mapping[str, Study], folder: Path, quick: bool = False) 
 
 
 def _agreement(rows: Mapping[str, Sequence[Row]]) -> str:
-    """A sentence on how many rows equal those that the repository holds; empty without any."""
+    """A sentence on how many rows equal those in the repository; empty if none are shared."""
     same = compared = 0
     for name, own in rows.items():
         known = {row.task: row for row in results_of(RESULTS, name).read()}
@@ -178,13 +178,13 @@ def _agreement(rows: Mapping[str, Sequence[Row]]) -> str:
     if not compared:
         return ""
     return (
-        f"Of these rows {compared} are also in the results of the full run that the repository "
-        f"holds; {same} of them have the same error to six digits."
+        f"Of these rows {compared} are also in the full results in the repository; {same} of them "
+        "have the same error to six digits."
     )
 
 
 class _Seldom:
-    """Passes on what a run reports, but not more than once in two seconds."""
+    """Forwards the reports of a run, at most one every two seconds."""
 
     def __init__(self, report: Callable[[Progress], None]):
         self._report, self._last = report, -math.inf

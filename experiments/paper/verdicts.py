@@ -1,4 +1,4 @@
-"""Print against measurement: the rule for verdicts, cell by cell."""
+"""Published against measured values: the rule for verdicts, cell by cell."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from experiments.runner import stale_rows
 from experiments.summary import Cell, table
 from experiments.tables import ConfigError, build
 
-NEAR = 0.1  # a median this near to the print, as a share of it, reproduces it
-MANY = 20  # draws from which on the range over draws counts
-WIDEST = 0.3  # half width of a range that may, as a share of the median
+NEAR = 0.1  # a median within this share of the published value reproduces it
+MANY = 20  # number of draws from which the range over draws counts
+WIDEST = 0.3  # largest half width of a range that counts, as a share of the median
 
 
 class Verdict(StrEnum):
-    """How a measurement stands to the print."""
+    """How a measurement compares with the published value."""
 
     REPRODUCED = "reproduced"
     BETTER = "better"
@@ -35,30 +35,31 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict and its reason, in a sentence."""
+    """A verdict and its reason."""
 
     verdict: Verdict
     reason: str
 
 
 def judge(values: Sequence[float], printed: float) -> Judgement:
-    """Hold measured errors, one a draw, against a printed one.
+    """Compare measured errors, one per draw, with a published one.
 
-    Reproduced: the median is within 10 % of the print; or the print is between the 10 % and the
-    90 % quantile over at least 20 draws, and these are no wider than ±30 % of the median. Otherwise
-    better or worse, by the median.
+    Reproduced: the median is within 10 % of the published value; or the published value is between
+    the 10 % and the 90 % quantile over at least 20 draws, and these are no wider than ±30 % of the
+    median. Otherwise better or worse, by the median.
     """
     if not values:
         return Judgement(Verdict.NOT_RUN, "no draw has been run")
     median = statistics.median(values)
-    if abs(median - printed) <= NEAR * printed * (1 + 1e-12):  # rounding decides no verdict
-        return Judgement(Verdict.REPRODUCED, "the median is within 10 % of the print")
+    if abs(median - printed) <= NEAR * printed * (1 + 1e-12):  # rounding must not decide
+        return Judgement(Verdict.REPRODUCED, "the median is within 10 % of the published value")
     low, high = spread(values)
     if len(values) >= MANY and low <= printed <= high and high - low <= 2 * WIDEST * median:
-        return Judgement(Verdict.REPRODUCED, "the print is inside the 10-90 % range over draws")
+        reason = "the published value is inside the 10-90 % range over draws"
+        return Judgement(Verdict.REPRODUCED, reason)
     ratio = median / printed
     verdict = Verdict.BETTER if ratio < 1 else Verdict.WORSE
-    return Judgement(verdict, f"the median is {ratio:.3g} times the print")
+    return Judgement(verdict, f"the median is {ratio:.3g} times the published value")
 
 
 def spread(values: Sequence[float]) -> tuple[float, float]:
@@ -69,27 +70,27 @@ def spread(values: Sequence[float]) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class PrintedTable:
-    """A table of the paper: errors by row and column, and what they are to be held against."""
+    """A table of the paper: errors by row and column, and what to compare them with."""
 
     title: str
     part: str
     measure: str
     rows: dict[str, dict[str, float]]
-    unit: dict[str, float] = field(default_factory=dict)  # of a column, where it is not 1
-    measures: dict[str, str] = field(default_factory=dict)  # of a row, where it has its own
+    unit: dict[str, float] = field(default_factory=dict)  # of a column, if it is not 1
+    measures: dict[str, str] = field(default_factory=dict)  # of a row, if it differs from `measure`
 
     def value(self, row: str, column: str) -> float:
-        """What is printed, in the units of the data."""
+        """The published value in the units of the data."""
         return self.rows[row][column] * self.unit.get(column, 1.0)
 
     def measure_of(self, row: str) -> str:
-        """The column of results that a row is held against."""
+        """The column of results that a row is compared with."""
         return self.measures.get(row, self.measure)
 
 
 @dataclass(frozen=True)
 class PrintedSizes:
-    """The table of the datasets: what can be counted, and what was set."""
+    """The table of the datasets: sizes that can be counted, and settings."""
 
     title: str
     measured: tuple[str, ...]
@@ -99,7 +100,7 @@ class PrintedSizes:
 
 @dataclass(frozen=True)
 class Printed:
-    """All numbers that the paper prints."""
+    """All published numbers."""
 
     table1: PrintedTable
     table2: PrintedTable
@@ -108,12 +109,12 @@ class Printed:
 
     @property
     def tables(self) -> dict[str, PrintedTable]:
-        """The tables of errors by the name of their study."""
+        """The tables of errors, by the name of their study."""
         return {"table1": self.table1, "table2": self.table2, "table4": self.table4}
 
 
 def load_printed(path: Path) -> Printed:
-    """Read paper.toml; unknown keys are refused."""
+    """Read paper.toml; unknown keys are errors."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
@@ -123,7 +124,7 @@ def load_printed(path: Path) -> Printed:
 
 @dataclass(frozen=True)
 class Reading:
-    """One way to read a row of the paper: a method of ours with the values it reached."""
+    """One reading of a row of the paper: a method of ours with its results."""
 
     method: str
     label: str
@@ -133,7 +134,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class PrintedCell:
-    """A number of the paper with all that was measured for it."""
+    """A number of the paper with everything that was measured for it."""
 
     table: str
     row: str
@@ -143,7 +144,7 @@ class PrintedCell:
 
     @property
     def nearest(self) -> Reading:
-        """The reading that comes nearest to the print, of those that reproduce it if any does."""
+        """The reading nearest to the published value, among those that reproduce it if any does."""
         run = [r for r in self.readings if r.cell.values]
         if not run:
             return self.readings[0]
@@ -159,7 +160,7 @@ class PrintedCell:
 def judged_cells(
     name: str, printed: PrintedTable, study: Study, rows: Sequence[Row]
 ) -> Iterator[PrintedCell]:
-    """All cells of a printed table, row by row, with the readings that the study has for them."""
+    """All cells of a published table, row by row, with their readings in the study."""
     entry = study.parts[printed.part]
     measured = {
         measure: table(study, printed.part, rows, measure)
@@ -169,7 +170,7 @@ def judged_cells(
         own = [method for method in entry.methods if study.methods[method].reference == row]
         for column in columns:
             if column not in entry.problems or not own:
-                continue  # a quick run leaves some out
+                continue  # a quick run omits some
             value = printed.value(row, column)
             cells = {m: measured[printed.measure_of(row)][column][m] for m in own}
             readings = tuple(
@@ -191,7 +192,7 @@ class SizeCell:
 
 
 def judged_sizes(printed: PrintedSizes, found: Mapping[str, Mapping[str, float]]) -> list[SizeCell]:
-    """Sizes as counted on the data; settings are no measurement."""
+    """Judge sizes counted on the data; settings are not measurements."""
     cells = []
     for dataset, values in printed.rows.items():
         for name, value in values.items():
@@ -209,6 +210,6 @@ def judged_sizes(printed: PrintedSizes, found: Mapping[str, Mapping[str, float]]
 
 
 def current_rows(study: Study, rows: Sequence[Row]) -> list[Row]:
-    """The rows that fit the study as it is now."""
+    """The rows that match the present settings of the study."""
     outdated = set(stale_rows(study, rows))
     return [row for row in rows if row not in outdated]

@@ -265,7 +265,7 @@ def test_a_second_run_at_the_same_time_is_refused(bench):
 
     with (bench.folder / "config.toml").open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(ResultsError, match="Another run of fakes is at work"):
+        with pytest.raises(ResultsError, match="Another run of fakes is in progress"):
             bench.run()
     assert bench.calls() == []
 
@@ -374,10 +374,10 @@ def test_damaged_results_are_refused(tmp_path):
     with pytest.raises(ResultsError, match="line 3 is damaged"):
         results.read()
     results.path.write_text(good + good.splitlines()[1] + "\n")
-    with pytest.raises(ResultsError, match="lines 2 and 3 are both of p/a/x/0"):
+    with pytest.raises(ResultsError, match="lines 2 and 3 are both for p/a/x/0"):
         results.read()
     results.path.write_text("a,b\n1,2\n")
-    with pytest.raises(ResultsError, match="first line is not the columns"):
+    with pytest.raises(ResultsError, match="first line does not list the columns"):
         results.read()
 
 
@@ -464,7 +464,7 @@ def test_show_writes_the_same_files_each_time(bench, capsys):
     assert main(["show", "fakes"], bench.home) == 0
     assert capsys.readouterr().out.splitlines()[0].endswith("/fakes/table.md")
     assert [path.read_bytes() for path in written] == before
-    assert b"1 rows that do not fit the config any more are not shown" in before[0]
+    assert b"1 rows that no longer match the config are not shown" in before[0]
     numbers = list(csv.DictReader(before[1].decode().splitlines()))
     assert numbers[1] == {"problem": "friedman1", "method": "shifted", "relative_error": "2"}
     assert before[2].startswith(b"\x89PNG")
@@ -482,14 +482,16 @@ def test_what_others_printed_stands_beside_ours(bench):
     mine = [row.error for row in rows if (row.method, row.problem) == ("plain", "friedman1")]
     page = markdown(study, rows)
     ours = sum(mine) / len(mine)
-    line = next(text for text in page.split("Against print")[1].splitlines() if "friedman1" in text)
+    line = next(
+        text for text in page.split("Against published")[1].splitlines() if "friedman1" in text
+    )
     here, printed, ratio = re.match(r"\| friedman1 \| (\S+) / (\S+) = (\S+) \|", line).groups()
     assert float(here) == pytest.approx(ours, rel=1e-2)
     assert printed == "2.00"
     assert float(ratio) == pytest.approx(ours / 2.0, rel=5e-2)
     assert re.search(r"\| friedman3 \| \S+ / - \|", page)
     bench.configure()
-    assert "Against print" not in markdown(bench.study(), bench.results.read())
+    assert "Against published" not in markdown(bench.study(), bench.results.read())
 
 
 def test_a_figure_shows_what_its_numbers_say(bench, monkeypatch):
@@ -512,7 +514,7 @@ def test_run_and_list_on_the_command_line(bench, capsys):
     assert main(["run", "fakes", "--only", "method=plain", "problem=friedman1"], bench.home) == 0
     told = capsys.readouterr().err.splitlines()
     assert told[0].startswith("[1/2] small 0: plain on friedman1: ")
-    assert "at work: plain on friedman1" in told[0]
+    assert "running: plain on friedman1" in told[0]
     assert " left" in told[0]
     assert told[-1] == "finished: 2 computed, 0 of them failed, 0 left"
     assert main(["list"], bench.home) == 0
@@ -523,8 +525,8 @@ def test_run_and_list_on_the_command_line(bench, capsys):
     ("arguments", "message"),
     [
         (["run", "fake"], "There is no study 'fake'. Did you mean 'fakes'?"),
-        (["run", "fakes", "--only", "plain"], "--only plain: write FIELD=NAME"),
-        (["run", "fakes", "--jobs", "0"], "--jobs 0: type a number from 1"),
+        (["run", "fakes", "--only", "plain"], "--only plain: type FIELD=NAME"),
+        (["run", "fakes", "--jobs", "0"], "--jobs 0: type 1 or more"),
     ],
 )
 def test_wrong_arguments_get_a_message(bench, capsys, arguments, message):

@@ -270,7 +270,7 @@ def test_a_slice_of_the_real_data_is_as_in_the_results(studies, name, task):
 
 
 def test_rows_carry_what_figures_need(studies):
-    row, known = rerun(studies, *SLICE[8])  # Figure 2
+    row, known = rerun(studies, "figure2", dict(SLICE)["figure2"])
     details = json.loads(row.details)
     truth, predicted = np.array(details["truth"]), np.array(details["predicted"])
     assert len(truth) == len(predicted) == row.n_test == 1000
@@ -280,7 +280,7 @@ def test_rows_carry_what_figures_need(studies):
     )
     kept = json.loads(known.details)["truth"]
     np.testing.assert_allclose(kept, truth)
-    shares = json.loads(rerun(studies, *SLICE[12])[0].details)  # Figure 4
+    shares = json.loads(rerun(studies, "figure4", dict(SLICE)["figure4"])[0].details)
     assert len(shares["kept"]) == len(shares["drawn"]) == 20
     assert sum(shares["kept"]) == pytest.approx(2.0, abs=1e-3)  # q variables a feature
     assert min(shares["kept"][:5]) > max(shares["kept"][5:])
@@ -361,14 +361,15 @@ def test_claims_on_table_1(studies, printed):
     good = made_evidence(studies, printed, values)
     for name in ("ridge_against_none", "ridge_against_srfe", "true_order", "elastic_net"):
         assert check(name, good).verdict is Verdict.REPRODUCED
-    assert "in print in 12." not in check("ridge_against_none", good).reason  # the paper's slip
+    # Of 12: the paper's own numbers contradict its claim.
+    assert "in the paper in 11." in check("ridge_against_none", good).reason
     for reading in ("unit", "raw"):
         values["table1", "functions", "norm", f"harfe,reading={reading},q=3"] = 0.5
     values["table1", "functions", "norm", "srfe,q=3"] = 0.4
     values["table1", "functions", "norm", "srfe_1,q=3"] = 0.4
     bad = made_evidence(studies, printed, values)
     assert check("true_order", bad).verdict is Verdict.WORSE
-    assert "norm is of order 5, best is q = 3 / 3" in check("true_order", bad).reason
+    assert "norm has order 5, the best is q = 3 / 3" in check("true_order", bad).reason
     assert check("ridge_against_srfe", bad).verdict is Verdict.WORSE
     assert check("elastic_net", bad).verdict is Verdict.WORSE
 
@@ -388,8 +389,8 @@ def test_claims_on_table_2_use_equal_measures(studies, printed):
     for name in ("fourteen_times", "against_anova", "order_unknown"):
         assert check(name, bad).verdict is Verdict.WORSE
     assert "0.90 noise-free" in check("fourteen_times", bad).reason
-    assert "In print 13.1" in check("fourteen_times", bad).reason
-    assert "lower are anova" in check("order_unknown", bad).reason
+    assert "In the paper 13.1" in check("fourteen_times", bad).reason
+    assert "lower: anova" in check("order_unknown", bad).reason
 
 
 def shares_of(d, high=(), low=()):
@@ -442,14 +443,14 @@ def test_claims_on_spoilt_data_and_tickets(studies, printed):
     good = made_evidence(studies, printed, values)
     for name in ("ridge_mitigates", "robust", "lottery_ticket"):
         assert check(name, good).verdict is Verdict.REPRODUCED, name
-    assert "nowhere" in check("robust", good).reason
+    assert "the mean of y: none" in check("robust", good).reason
     values["outliers", "outliers05", "friedman2", "harfe"] = 6.0
     values["outliers", "outliers10", "friedman2", "harfe"] = 6.0
     values["lottery", "functions", "friedman2", "kept,N=2000"] = 1.2
     bad = made_evidence(studies, printed, values)
     for name in ("ridge_mitigates", "robust", "lottery_ticket"):
         assert check(name, bad).verdict is Verdict.WORSE, name
-    assert "(outliers05, outliers10)" in check("robust", bad).reason
+    assert "the mean of y: outliers05, outliers10." in check("robust", bad).reason
 
 
 @pytest.mark.parametrize(
@@ -504,7 +505,7 @@ def test_eight_of_eleven_and_the_sparsity_ratio(studies, printed):
     assert "first on 7 of 11" in told.reason
     told = check("sparsity_ratio", made_evidence(studies, printed, {}))
     assert told.verdict is Verdict.WORSE
-    assert "So in 7 of 11" in told.reason
+    assert "True in 7 of 11" in told.reason
     assert "insulin 6.6 %" in told.reason
 
 
@@ -552,8 +553,8 @@ def test_the_page_in_the_repository_is_what_the_results_give(studies, tmp_path):
         shutil.copy(RESULTS / f"{name}.csv", tmp_path)
     write_page(studies, tmp_path)
     page = (tmp_path / "README.md").read_text(encoding="utf-8")
-    # Elsewhere the page also tells how many rows agree with those of the repository: all.
-    told = re.search(r" Of these rows (\d+) are also in .* holds; (\d+) of them .* digits\.", page)
+    # Elsewhere the page also reports how many rows agree with those of the repository: all.
+    told = re.search(r" Of these rows (\d+) are also in .* repository; (\d+) of .* digits\.", page)
     assert told.group(1) == told.group(2)
     kept = (RESULTS / "README.md").read_text(encoding="utf-8")
     assert page.replace(told.group(0), "") == kept
@@ -583,8 +584,8 @@ def test_nothing_run_gives_a_page_that_says_so(tmp_path, capsys):
     assert [Path(line).name for line in told] == ["README.md", "paper.html", "cells.csv"]
     page = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert "0 of 667 repetitions are done" in page
-    # All but s/N, which is a sentence about the paper's own table.
-    assert re.search(r"\| Sentences \| 0 \| 0 \| 1 \| 0 \| 20 \| 21 \|", page)
+    # All but s/N, which is a claim about the paper's own table.
+    assert re.search(r"\| Claims \| 0 \| 0 \| 1 \| 0 \| 20 \| 21 \|", page)
     assert (tmp_path / "paper.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
@@ -592,7 +593,7 @@ def test_nothing_run_gives_a_page_that_says_so(tmp_path, capsys):
     ("arguments", "message"),
     [
         (["--only", "tabel2"], "--only tabel2: unknown. Did you mean 'table2'?"),
-        (["--jobs", "0"], "--jobs 0: type a number from 1."),
+        (["--jobs", "0"], "--jobs 0: type 1 or more."),
     ],
 )
 def test_wrong_arguments_get_a_message(tmp_path, capsys, arguments, message):
@@ -609,10 +610,10 @@ def test_a_run_on_the_command_line_and_one_without_the_data(tmp_path, capsys, mo
     assert main([*arguments, "--only", "figure2", "figure5"]) == 0
     told = capsys.readouterr().err
     assert "figure2: finished, 6 computed, 0 failed, 0 left" in told
-    assert "figure5 is left out:" in told
+    assert "figure5 is skipped:" in told
     page = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert "![" in page
-    assert "Of these rows 6 are also in the results of the full run" in page
+    assert "Of these rows 6 are also in the full results" in page
     assert not (tmp_path / "figure5.csv").exists()
     known = {row.task: row for row in results_of(RESULTS, "figure2").read()}
     for row in results_of(tmp_path, "figure2").read():
