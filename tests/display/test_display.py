@@ -129,6 +129,19 @@ def every_display(model, X, y):
     ]
 
 
+@pytest.mark.parametrize("name", display.__all__)
+def test_every_display_is_tested_and_keeps_the_pattern(name, model, selected, data):
+    kind = getattr(display, name)
+    drawn = [*every_display(model, *data), display.SparsityPathDisplay.from_estimator(selected)]
+    own = [one for one in drawn if type(one) is kind]
+    assert own, f"add {name} to every_display"
+    assert kind.__doc__.strip().partition("\n")[0].endswith(".")
+    for one in own:
+        assert len(one.table()) > 0
+        assert one.plot() is one
+        assert one.figure_ is not None
+
+
 def texts(ax):
     return [text.get_text() for text in ax.texts]
 

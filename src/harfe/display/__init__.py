@@ -5,7 +5,8 @@ fitted model, ``plot(ax=None)`` draws them and sets ``ax_`` (or ``axes_``) and `
 ``plot`` needs matplotlib: ``pip install "harfe[plot]"``.
 """
 
-from harfe.display.component import ComponentDisplay, ComponentsDisplay
+from harfe.display.components.component import ComponentDisplay
+from harfe.display.components.components import ComponentsDisplay
 from harfe.display.convergence import ConvergenceDisplay
 from harfe.display.histogram import VariableHistogramDisplay
 from harfe.display.importance import TermImportanceDisplay

@@ -1,0 +1,1 @@
+"""Components of a fitted function as curves and maps."""
