@@ -79,6 +79,15 @@ def test_imports_point_down(path):
             assert level(other) < level(room), f"{path} imports harfe.{other}, which lies above it"
 
 
+@pytest.mark.parametrize("room", ["solvers", "model", "explain", "learning"])
+def test_the_algorithms_do_not_know_scikit_learn(room):
+    for path in (SOURCE / room).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            assert not any(str(name).partition(".")[0] == "sklearn" for name in names), path
+
+
 def test_every_sanctioned_import_is_there():
     found = {
         ("/".join(path.relative_to(SOURCE).parts), room)
