@@ -47,17 +47,17 @@ STUDIES = ["experiments list"]
 COMMANDS = {
     "demo": ("run harfe on a small example", [], ["harfe.cli.commands.demo"]),
     "test": (
-        "run all tests and check coverage; --quick skips slow ones; ARGS go to pytest",
+        "run all tests; --quick skips slow ones; ARGS go to pytest",
         ["test"],
         TEST_STEPS,
     ),
     "study": (
-        "list, run or show studies; ARGS: list, run accuracy, show accuracy",
+        "our studies; ARGS: list, run accuracy, show accuracy",
         ["plot", "rivals"],
         STUDIES,
     ),
     "paper": (
-        "rerun the paper's tables and figures; ARGS: --quick, --only table2",
+        "the paper's tables and figures; ARGS: --quick, --only table2",
         ["paper", "plot", "rivals"],
         ["experiments paper"],
     ),

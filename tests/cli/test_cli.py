@@ -198,7 +198,7 @@ def test_a_search_by_the_command_tells_how_it_goes(here, run):
     words = ["fit", "houses.csv", "-t", "price", "--drop", "key", "--grid", "--cv", "2"]
     code, out, err = run(*words, "--order", "1", "--size", "5")
     assert code == 0
-    assert re.search(r"harfe: \d+ of \d+ folds, best MSE .* \(order 1", err)
+    assert re.search(r"harfe: \d+ of \d+ folds, \d+ s left, best MSE .* \(order 1", err)
     assert "each of 2 folds predicted by a model chosen and fitted without it" in out
     model = harfe.load("model.harfe")
     assert isinstance(model.model, HARFERegressorCV)

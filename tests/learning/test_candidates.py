@@ -822,7 +822,7 @@ def test_what_is_not_finite_is_refused(where, value):
     [
         (np.ones(29), "expected \\(30,\\)"),
         (-np.ones(30), "negative value -1.0"),
-        (np.eye(30)[0], "positive for 1 rows"),
+        (np.eye(30)[0], "above zero for 1 rows"),
         (np.ones((30, 2)), "expected \\(30,\\)"),
     ],
 )

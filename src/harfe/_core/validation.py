@@ -129,7 +129,7 @@ def check_weights(sample_weight: Any, X: NDArray[Any]) -> NDArray[np.float64]:
         )
     if np.count_nonzero(weights) < 2:
         raise ValueError(
-            f"sample_weight is positive for {np.count_nonzero(weights)} rows; at least 2 must "
+            f"sample_weight is above zero for {np.count_nonzero(weights)} rows; at least 2 must "
             "count, pass sample_weight=None to weight all rows equally"
         )
     return weights
