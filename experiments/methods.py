@@ -238,7 +238,7 @@ class Registered:
 
     def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
         """Tune and fit; report `best_params_` if the estimator has them."""
-        from harfe.compare.methods import METHODS
+        from harfe.compare import METHODS
 
         method = METHODS[self.name]
         model = method.make(seed, len(y)).fit(X, y)

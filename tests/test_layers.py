@@ -1,9 +1,12 @@
 """The tree is the architecture: rooms of at most ten modules, imports that point one way."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
+
+import harfe
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "harfe"
 
@@ -86,6 +89,14 @@ def test_the_algorithms_do_not_know_scikit_learn(room):
             names = [node.module] if isinstance(node, ast.ImportFrom) else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             assert not any(str(name).partition(".")[0] == "sklearn" for name in names), path
+
+
+def test_experiments_use_public_names_only():
+    root = SOURCE.parents[1]
+    rooms = "|".join(harfe._MODULES)
+    for path in (root / "experiments").rglob("*.py"):
+        for name in re.findall(r"(?:from|import) (harfe[.\w]*)", path.read_text(encoding="utf-8")):
+            assert re.fullmatch(rf"harfe(\.({rooms}))?", name), f"{path} imports {name}"
 
 
 def test_every_sanctioned_import_is_there():

@@ -272,7 +272,7 @@ class Spgl1:
 
     def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
         """Fit; only the optimisation is timed."""
-        import spgl1  # type: ignore[import-untyped]
+        import spgl1
 
         features = _features(self, seed).fit(X)
         A = features.transform(X)

@@ -1,6 +1,8 @@
 """HARFERegressorCV under a learned law: refits by hand, relations, what must be rejected."""
 
 import pickle
+import re
+import tracemalloc
 from itertools import count
 from types import SimpleNamespace
 
@@ -15,6 +17,7 @@ from sklearn.model_selection import GroupKFold, KFold
 
 from harfe import HARFERegressor, HARFERegressorCV
 from harfe._core.sklearn_compat import HAS_CALLBACKS
+from harfe.datasets import make_function
 from harfe.features.law import FeatureLaw
 from harfe.features.mixed_law import MixedLaw
 from harfe.learning import stacking
@@ -1007,3 +1010,40 @@ def test_variables_and_noise_of_a_known_function_are_learned():
     assert set(np.argsort(-model.law_.usage())[:2]) == {0, 1}
     assert np.mean((model.predict(X_test) - f(X_test)) ** 2) < 0.1**2
     assert model.learned_law_.noise == pytest.approx(0.01 / y.var(), rel=0.5)
+
+
+# --- memory -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n_rows", "budget"), [(300, 1e8), (800, 1.5e8)])
+def test_a_learned_law_stays_within_its_memory_budget(n_rows, budget):
+    data = make_function("friedman1", n_rows, random_state=0)
+    small = {"cv": 2, "n_nonzero_coefs": [5, 20, 80], "alphas": [1e-3], "random_state": 0}
+    HARFERegressorCV(**small).fit(data.X[:50], data.y[:50])  # compiles
+    tracemalloc.start()
+    try:
+        model = HARFERegressorCV(memory_budget=budget, **small).fit(data.X, data.y)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert budget / 2 < peak < budget
+    assert 500 <= model.n_components_ < 4000
+    assert model.score(data.X, data.y) > 0.9
+
+
+def test_a_budget_that_is_too_small_says_what_to_change_before_any_work(monkeypatch):
+    def no_work(*_args):
+        raise AssertionError("the search began to work")
+
+    monkeypatch.setattr(learn_law, "fit_law", no_work)
+    data = make_function("friedman1", 300, random_state=0)
+    message = r"memory_budget is 100 MB; raise it, pass n_components="
+    with pytest.raises(MemoryError, match=message) as told:
+        HARFERegressorCV(n_components=4000, memory_budget=1e8).fit(data.X, data.y)
+    fewer = int(re.search(r"n_components=(\d+)", str(told.value))[1])
+    assert 1500 < fewer < 4000
+    with pytest.raises(MemoryError, match=r"use fewer rows, or pass law='grid'"):
+        HARFERegressorCV(memory_budget=1e7).fit(data.X, data.y)
+    more = make_function("friedman1", 1000, random_state=0)
+    with pytest.raises(MemoryError, match=r"raise memory_budget, lower n_nonzero_coefs"):
+        HARFERegressorCV(memory_budget=1e8).fit(more.X, more.y)

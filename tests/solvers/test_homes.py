@@ -734,7 +734,10 @@ def test_too_little_memory_is_refused_with_what_to_change(budget, size):
         make_problem(*parts, largest_support=77, memory_budget=budget)
     text = str(caught.value)
     assert "(rows=3000, n_components=500, systems of 77 features)" in text
-    assert "lower n_nonzero_coefs or n_components, use fewer rows, pass init='zero'" in text
+    assert (
+        "lower n_nonzero_coefs or n_components, use fewer rows, or use HARFERegressor(init='zero')"
+        in text
+    )
 
 
 def test_the_memory_that_a_refusal_names_is_enough():

@@ -166,7 +166,8 @@ input_scale, input_clip, column_scale, memory_budget
         False if `max_time` or a callback cut the search short.
     coef_, intercept_, support_, weights_, bias_, expansion_, feature_importances_, n_components_, \
 n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, feature_names_in_
-        As in :class:`HARFERegressor`. The out-of-fold residuals behind ``uncertainty_`` account for
+        As in :class:`HARFERegressor`, but if `fit_` is not "data", ``history_`` has the ``"gap"``
+        to the reference instead of an objective. The out-of-fold residuals behind ``uncertainty_`` account for
         the selection: the rows of a fold are predicted with a law fitted without them, and with the
         size and kind of fit chosen on the other folds. If `fit_` is "refined", ``weights_`` and
         ``bias_`` hold the trained features in place of those they started from.
@@ -402,6 +403,14 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         N = pool_within(budget, len(data.X), template.n_components, free=free)
         template = replace(template, n_components=N)
         self.sizes_ = np.array(candidate_sizes(self.n_nonzero_coefs, N, N))
+        # Fits on y are the last to run: whether they fit in memory is checked first.
+        template.framing.check_memory(
+            max(len(train) for train, _ in folds),
+            N,
+            data.y.shape[1],
+            largest_support=int(self.sizes_.max()),
+            graded=True,
+        )
         kinds: tuple[str, ...] = KINDS if self.refine else KINDS[:-1]
         if self.activation == "exp" or not self.fit_intercept:
             # A reference is real and has an intercept.

@@ -75,6 +75,14 @@ def most_points(n_rows: int) -> int:
     return int(np.clip(_POINTS_PER_ROW * n_rows, _FEWEST_POINTS, _MOST_POINTS))
 
 
+def match_memory(n_features: int, n_points: int) -> int:
+    """Bytes that `match` needs: all features at all points, and the larger of its two steps."""
+    some, core = min(n_points, _SCREENING_POINTS), min(n_features, _CORE)
+    screening = n_features * some + some**2
+    selection = core * n_points + 3 * core**2
+    return 8 * (n_features * n_points + max(screening, selection))
+
+
 def make_points(
     reference: Reference,
     Z: NDArray[np.float64],
@@ -228,12 +236,20 @@ def _screen(
     t = target[some]
     size = max(_CORE, largest)
     while len(S) > size:
-        A = columns.A[S, some]
-        K = A.T @ A / len(t)
-        K[np.diag_indices(len(t))] += alpha
-        c = A @ sla.solve(K, t, assume_a="pos", check_finite=False)
+        c = _ridge_on_points(columns.A[S, some], t, alpha)
         S = S[largest_rows(c, max(size, len(S) // 2))]
     return S
+
+
+def _ridge_on_points(
+    A: NDArray[np.float64], t: NDArray[np.float64], alpha: float
+) -> NDArray[np.float64]:
+    """Ridge coefficients of all features A (features, points), from a system of the points."""
+    K = A.T @ A
+    K /= len(t)
+    K[np.diag_indices(len(t))] += alpha
+    # Symmetric and in LAPACK's order, the transpose is solved without a copy.
+    return A @ sla.solve(K.T, t, assume_a="pos", overwrite_a=True, check_finite=False)
 
 
 def forward_order(

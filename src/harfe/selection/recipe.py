@@ -21,7 +21,7 @@ from harfe.features.pool import FeaturePool
 from harfe.features.units import InputBounds, InputUnits, find_bounds, measure_units
 from harfe.model.expansion import Expansion
 from harfe.model.uncertainty import Posterior
-from harfe.solvers.homes import make_problem
+from harfe.solvers.homes import choose_home, make_problem
 from harfe.solvers.path import Reduced, find_core, largest_system, working_numbers
 from harfe.solvers.problem import Problem
 from harfe.solvers.pursuit import PursuitResult, Round, StopReason, pursue
@@ -167,6 +167,22 @@ class Framing:
     input_clip: float | None = None
     column_scale: str = "rms"
 
+    def check_memory(
+        self, n_rows: int, n_features: int, n_targets: int, *, largest_support: int, graded: bool
+    ) -> None:
+        """Raise MemoryError if a problem of real features of this size does not fit."""
+        largest, working = _systems(n_rows, n_features, largest_support, graded)
+        choose_home(
+            n_rows,
+            n_features,
+            len(self.columns),
+            n_targets,
+            itemsize=8,
+            largest_support=largest,
+            memory_budget=self.memory_budget,
+            working_numbers=working,
+        )
+
     def pose(
         self,
         drawn: FeaturePool,
@@ -186,14 +202,14 @@ class Framing:
         X = bounds.clip(X)
         units = measure_units(X, weights, self.input_scale)
         pool = drawn.in_user_units(units)
-        size = (len(y), len(pool), largest_support)
+        largest, working = _systems(len(y), len(pool), largest_support, graded)
         problem = make_problem(
             pool,
             X,
             y.reshape(len(y), -1),
             weights,
-            largest_support=largest_system(*size) if graded else largest_support,
-            working_numbers=working_numbers(*size) if graded else 0,
+            largest_support=largest,
+            working_numbers=working,
             memory_budget=self.memory_budget,
             fit_intercept=self.fit_intercept,
             column_scale=self.column_scale,
@@ -233,6 +249,14 @@ class Framing:
             every = np.arange(len(features))
             c = RestrictedRidge(problem, alpha).solve(every)
             return posed, c, posed.expansion(every, c)
+
+
+def _systems(n_rows: int, n_features: int, s: int, graded: bool) -> tuple[int, int]:
+    """Size of the largest system of a fit, and how many more numbers a graded start stores."""
+    if not graded:
+        return s, 0
+    size = (n_rows, n_features, s)
+    return largest_system(*size), working_numbers(*size)
 
 
 @dataclass(frozen=True)

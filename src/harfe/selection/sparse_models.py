@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from harfe._core.folds import Fold
 from harfe._core.threads import one_blas_thread
 from harfe.learning.candidates import LawFit
-from harfe.learning.matching import Matched, make_points, match, most_points
+from harfe.learning.matching import Matched, make_points, match, match_memory, most_points
 from harfe.learning.reference import EXACT_ROWS
 from harfe.learning.refining import refine
 from harfe.model.expansion import Expansion
@@ -55,15 +56,16 @@ def pool_within(memory_budget: float, n_rows: int, n_components: int, *, free: b
     free : bool
         Whether fewer will do; if not, or if too few fit, a MemoryError says what to change.
     """
-    exact = min(n_rows, EXACT_ROWS)
-    # The covariance and its factors; the features at all points, and the copy for the screening.
-    fixed, per_feature = 8 * 3 * exact**2, 8 * 2 * most_points(n_rows)
-    fitting = int((memory_budget - fixed) // per_feature)
+    points = most_points(n_rows)
+    # The covariance of the reference and its factors.
+    fixed = 8 * 3 * min(n_rows, EXACT_ROWS) ** 2
+    sizes = range(n_components + 1)
+    fitting = bisect_right(sizes, memory_budget - fixed, key=lambda n: match_memory(n, points)) - 1
     if fitting >= n_components:
         return n_components
     if free and fitting >= _FEWEST_FEATURES:
         return fitting
-    needed = fixed + per_feature * n_components
+    needed = fixed + match_memory(n_components, points)
     smaller = f"pass n_components={fitting}" if fitting >= _FEWEST_FEATURES else "use fewer rows"
     raise MemoryError(
         f"learning the law of the features needs {needed / 1e6:.0f} MB, but memory_budget is "

@@ -153,6 +153,31 @@ def make_problem(
     fit_intercept: bool = True,
     column_scale: str = "rms",
 ) -> Problem:
+    """State the problem in the home that `choose_home` picks for its size."""
+    home = choose_home(
+        len(y),
+        len(pool),
+        X.shape[1],
+        y.shape[1],
+        itemsize=pool.result_type(np.float64).itemsize,
+        largest_support=largest_support,
+        memory_budget=memory_budget,
+        working_numbers=working_numbers,
+    )
+    return home(pool, X, y, weights, fit_intercept=fit_intercept, column_scale=column_scale)
+
+
+def choose_home(
+    n_rows: int,
+    n_features: int,
+    n_inputs: int,
+    n_targets: int,
+    *,
+    itemsize: int,
+    largest_support: int,
+    memory_budget: float,
+    working_numbers: int = 0,
+) -> type[StoredProblem | RecomputedProblem]:
     """Choose the home by the memory it needs, before allocating any.
 
     A is stored if rows × N numbers and the working space of the solves fit into `memory_budget`
@@ -161,30 +186,25 @@ def make_problem(
     says what to change. `largest_support` is the size of the largest system that will be solved:
     s, or more with a graded start; `working_numbers` is how many more numbers that start stores.
     """
-    itemsize = pool.result_type(np.float64).itemsize
-    m, N, s = len(y), len(pool), largest_support
+    m, N, s = n_rows, n_features, largest_support
     side = min(s, m)
     # Gram matrix, its factor and one copy; the features of a support, on all rows if there are few;
     # the inputs, transposed; residual and targets; gradient and moments.
     solve = 3 * side**2 + 2 * s * min(m, max(s, ROW_BLOCK)) + working_numbers
-    vectors = m * (X.shape[1] + 4 * y.shape[1]) + N * (4 * y.shape[1] + 4)
+    vectors = m * (n_inputs + 4 * n_targets) + N * (4 * n_targets + 4)
     tiles = n_threads() * RecomputedProblem.feature_block * min(m, ROW_BLOCK)
     stored = itemsize * (m * N + solve + vectors)
     recomputed = itemsize * (tiles + solve + vectors)
-    home: type[StoredProblem | RecomputedProblem]
     if stored <= memory_budget:
-        home = StoredProblem
-    elif recomputed <= memory_budget:
-        home = RecomputedProblem
-    else:
-        raise MemoryError(
-            f"The fit needs {_bytes(recomputed)} even without storing the features (rows={m}, "
-            f"n_components={N}, systems of {s} features), but memory_budget is "
-            f"{_bytes(memory_budget)}; "
-            "lower n_nonzero_coefs or n_components, use fewer rows, pass init='zero', or raise "
-            "memory_budget"
-        )
-    return home(pool, X, y, weights, fit_intercept=fit_intercept, column_scale=column_scale)
+        return StoredProblem
+    if recomputed <= memory_budget:
+        return RecomputedProblem
+    raise MemoryError(
+        f"The fit needs {_bytes(recomputed)} even without storing the features (rows={m}, "
+        f"n_components={N}, systems of {s} features), but memory_budget is "
+        f"{_bytes(memory_budget)}; raise memory_budget, lower n_nonzero_coefs or n_components, use "
+        "fewer rows, or use HARFERegressor(init='zero')"
+    )
 
 
 def _bytes(n: float) -> str:
