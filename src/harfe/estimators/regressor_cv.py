@@ -166,8 +166,8 @@ input_scale, input_clip, column_scale, memory_budget
         False if `max_time` or a callback cut the search short.
     coef_, intercept_, support_, weights_, bias_, expansion_, feature_importances_, n_components_, \
 n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, feature_names_in_
-        As in :class:`HARFERegressor`, but if `fit_` is not "data", ``history_`` has the ``"gap"`` to
-        the reference instead of an objective. The out-of-fold residuals behind ``uncertainty_``
+        As in :class:`HARFERegressor`, but if `fit_` is not "data", ``history_`` has the ``"gap"``
+        to the reference instead of an objective. The out-of-fold residuals behind ``uncertainty_``
         account for the selection: the rows of a fold are predicted with a law fitted without them,
         and with the size and kind of fit chosen on the other folds. If `fit_` is "refined",
         ``weights_`` and ``bias_`` hold the trained features in place of those they started from.
