@@ -665,6 +665,7 @@ def test_help_imports_nothing_heavy():
     assert done.returncode == 0
 
 
+@pytest.mark.slow
 def test_in_a_real_shell(here, fitted):
     with open("houses.csv") as data:
         done = shell("predict", fitted, "-", stdin=data)

@@ -363,6 +363,7 @@ def test_folds_are_repeated_for_few_rows_by_weight(friedman):
     assert splits(groups=np.arange(80) % 9) == 5
 
 
+@pytest.mark.slow
 def test_the_same_bits_for_any_number_of_jobs(friedman, fitted):
     parallel = HARFERegressorCV(**SMALL, n_jobs=2).fit(friedman.X, friedman.y)
     check_same_search(parallel, fitted)

@@ -453,6 +453,7 @@ def test_hostile_names_are_text_wherever_they_come(data):
     assert set(names) == set(HOSTILE)
 
 
+@pytest.mark.slow
 def test_jinja_is_imported_for_a_page_only(tmp_path):
     code = f"""
 import sys

@@ -17,6 +17,8 @@ from harfe.datasets import make_function
 from harfe.report import write_report
 from harfe.tables import TableModel
 
+pytestmark = pytest.mark.slow
+
 # As .ci/run: a machine that has installed a browser for these tests must not skip them.
 REQUIRED = os.environ.get("HARFE_BROWSER_TESTS") == "required"
 

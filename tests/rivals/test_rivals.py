@@ -233,6 +233,7 @@ def test_the_registry_names_every_rival():
     assert set(rivals.__all__) <= made
 
 
+@pytest.mark.slow
 def test_nothing_else_imports_the_rivals():
     """Only the registry names them, and only when one is made."""
     source = Path(harfe.__file__).parent

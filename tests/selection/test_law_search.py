@@ -1015,6 +1015,7 @@ def test_variables_and_noise_of_a_known_function_are_learned():
 # --- memory -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_rows", "budget"), [(300, 1e8), (800, 1.5e8)])
 def test_a_learned_law_stays_within_its_memory_budget(n_rows, budget):
     data = make_function("friedman1", n_rows, random_state=0)

@@ -305,7 +305,7 @@ def test_columns_that_are_not_selected_are_split_alike_too(path):
             "a quote that is not closed",
         ),
         (
-            gzip.compress(PLAIN.encode() * 9000)[:-300],
+            gzip.compress(PLAIN.encode() * 300)[:-30],
             {},
             "data.csv is damaged or incomplete: copy or compress it again",
         ),
@@ -449,3 +449,17 @@ def test_python_does_it_all_where_pyarrow_is_missing(path):
         CsvWriter(file, ["y"], ",", ".").write([], [np.array([1.0, 2.5])])
         assert file.getvalue() == "y\n1.0\n2.5\n"
         assert "harfe.tables.arrow_csv" not in sys.modules
+
+
+def test_a_gzipped_file_is_closed(path):
+    path.write_bytes(gzip.compress(PLAIN.encode()))
+    opened = []
+    with mock.patch(
+        "harfe.tables.readers.open._opened", lambda p: opened.append(open(p, "rb")) or opened[-1]
+    ):
+        with open_table(path):
+            assert not opened[0].closed
+        path.write_bytes(gzip.compress(PLAIN.encode())[:-20])
+        with pytest.raises(TableError, match="damaged"):
+            open_table(path)
+    assert [file.closed for file in opened] == [True, True]

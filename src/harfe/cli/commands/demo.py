@@ -81,6 +81,7 @@ def _account(model: Any, train: Any, test: Any) -> str:
     import numpy as np
 
     from harfe import __version__
+    from harfe._core.wording import percent
     from harfe.metrics import mean_squared_error
 
     error = {
@@ -106,7 +107,7 @@ def _account(model: Any, train: Any, test: Any) -> str:
         "",
         "Mean squared error",
         *(f"  {name:12} {value:7.2f}" for name, value in error.items()),
-        f"90 % intervals cover {inside:.0%} of the test rows",
+        f"90 % intervals cover {percent(inside, places=0)} of the test rows",
         "",
         IMPORTANCE,
         *bars(

@@ -116,7 +116,7 @@ def open_table(
     try:
         head = _read_head(stream, name)
         if head.startswith(b"\x1f\x8b"):
-            stream = gzip.GzipFile(fileobj=_Rewound(head, stream))  # type: ignore[assignment]
+            stream = _Unzipped(_Rewound(head, stream))  # type: ignore[assignment]
             head = _read_head(stream, name)
         if head.startswith(b"PAR1"):
             from harfe.tables.readers.parquet import ParquetSource
@@ -256,6 +256,18 @@ class _Rewound(io.RawIOBase):
         if not self.closed:
             self._rest.close()
         super().close()
+
+
+class _Unzipped(gzip.GzipFile):
+    """A gzip stream that closes the file it reads."""
+
+    def __init__(self, packed: _Rewound) -> None:
+        super().__init__(fileobj=packed)
+        self._packed = packed
+
+    def close(self) -> None:
+        super().close()
+        self._packed.close()
 
 
 def _joined(parts: Sequence[Column], decimal: str) -> Column:
