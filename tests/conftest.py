@@ -15,6 +15,13 @@ settings.register_profile("explore", derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
+def pytest_collection_modifyitems(items):
+    """Examples in docstrings cannot carry a mark; they fit whole models."""
+    for item in items:
+        if isinstance(item, pytest.DoctestItem):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture
 def on_threads():
     """Call a function with BLAS on one thread and ours on so many; the setting is put back."""
