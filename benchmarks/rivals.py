@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=["all"], metavar="METHOD")
     parser.add_argument("--draws", type=int, default=5, help="draws of Friedman 1 (default 5)")
     options = parser.parse_args()
-    print(f"| method | {ROWS} × {INPUTS}: seconds | terms | Friedman 1: mean error | max | limit |")
+    print(f"| method | {ROWS} × {INPUTS}: seconds | size | Friedman 1: mean error | max | limit |")
     print("|---|---|---|---|---|---|")
     for name in named(options.only):
         # The first call compiles, which should not count.
@@ -72,13 +72,13 @@ def main() -> None:
             warnings.simplefilter("ignore")
             if name != "harfe":
                 METHODS[name].make(0, 30).fit(tiny.X, tiny.y)
-            seconds, terms = seconds_to_fit(name)
+            seconds, size = seconds_to_fit(name)
             errors = noise_free_errors(name, options.draws)
         limit = LIMITS.get(name)
         slow = " (too slow)" if seconds > SECONDS else ""
         high = " (too high)" if limit is not None and max(errors) > limit else ""
         print(
-            f"| {name} | {seconds:.2g}{slow} | {terms if terms is not None else '-'} | "
+            f"| {name} | {seconds:.2g}{slow} | {size if size is not None else '-'} | "
             f"{np.mean(errors):.3g} | {max(errors):.3g}{high} | "
             f"{'-' if limit is None else f'{limit:g}'} |",
             flush=True,

@@ -227,7 +227,7 @@ class GaussianProcess:
             start_lengths=self.start_lengths,
             random_state=seed,
         ).fit(X, y)
-        return Fitted(model, model.n_terms_, {"noise": float(np.exp(model.theta_[-1]))})
+        return Fitted(model, model.size_, {"noise": float(np.exp(model.theta_[-1]))})
 
 
 @dataclass(frozen=True)

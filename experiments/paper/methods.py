@@ -172,7 +172,7 @@ class Srfe:
         )
         seconds = _timed_fit(model, X, y, self.warm_up)
         chosen = {"noise_level": model.noise_level_, "reached": model.reached_}
-        return Fitted(model, model.n_terms_, chosen, {}, seconds)
+        return Fitted(model, model.size_, chosen, {}, seconds)
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class Ssam:
         given: dict[str, Any] = {name: list(getattr(self, name)) for name in names}
         model = SSAMRegressor(**given, cv=self.folds, random_state=seed).fit(X, y)
         chosen = {name: getattr(model, f"{name}_") for name in names}
-        return Fitted(model, model.n_terms_, {**chosen, "pairs": model.pairs_})
+        return Fitted(model, model.size_, {**chosen, "pairs": model.pairs_})
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ class Rfrr:
             input_scale="standard" if self.standardise else "none",
             random_state=seed,
         ).fit(X, y)
-        return Fitted(model, model.n_terms_, {"alpha": model.alpha_})
+        return Fitted(model, model.size_, {"alpha": model.alpha_})
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ def test_default_settings_learn_friedman_1(name):
     model = getattr(rivals, name)(random_state=0).fit(data.X[:200], data.y[:200])
     error = np.mean((model.predict(data.X[200:]) - data.y_clean[200:]) ** 2)
     assert error <= LIMITS[name]
-    assert model.n_terms_ >= 1
+    assert model.size_ >= 1
 
 
 @every_rival
@@ -128,7 +128,7 @@ def test_where_nothing_can_be_learned_the_mean_is_predicted(name):
     for rows, target in ((X, np.full(20, 7.0)), (np.ones((20, 3)), y)):
         model = small(name).fit(rows, target)
         np.testing.assert_allclose(model.predict(rows), np.full(20, target.mean()), rtol=1e-12)
-        assert model.n_terms_ == 1
+        assert model.size_ == 1
         if type(model).takes_complex:
             with pytest.raises(AttributeError, match="the model is the mean of y"):
                 _ = model.expansion_

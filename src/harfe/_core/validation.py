@@ -24,6 +24,19 @@ def check_inputs(
         raise _named_text(X, error) from error
 
 
+def input_names(estimator: Any) -> tuple[str, ...]:
+    """Return the names of the columns an estimator was fitted to; x0, x1, ... without names."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        names = default_names(estimator.n_features_in_)
+    return tuple(str(name) for name in names)
+
+
+def default_names(n_inputs: int) -> tuple[str, ...]:
+    """Return the names of columns that have none."""
+    return tuple(f"x{j}" for j in range(n_inputs))
+
+
 def check_table(X: Any, *, min_rows: int = 1) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     """Return the inputs as finite numbers, and their names, without an estimator to store them."""
     try:
@@ -32,7 +45,7 @@ def check_table(X: Any, *, min_rows: int = 1) -> tuple[NDArray[np.float64], tupl
         raise _named_text(X, error) from error
     names = getattr(X, "columns", None)
     if names is None or not all(isinstance(name, str) for name in names):
-        names = [f"x{j}" for j in range(values.shape[1])]
+        names = default_names(values.shape[1])
     return values, tuple(names)
 
 

@@ -248,7 +248,7 @@ def _tuned_kept(search: Any) -> int:
 
 
 def _rival_size(model: Any) -> int:
-    return int(model.n_terms_)
+    return int(model.size_)
 
 
 def _coefficients(pipeline: Any) -> int:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from harfe._core.arguments import is_number
 from harfe._core.threads import memory_bytes
-from harfe._core.validation import check_inputs, check_targets, check_weights
+from harfe._core.validation import check_inputs, check_targets, check_weights, input_names
 from harfe.estimators._explaining import Explainable
 from harfe.estimators._saving import Saving
 from harfe.estimators._terms import TermMethods
@@ -151,11 +151,8 @@ class ExpansionRegressor(
 
     def _framing(self) -> Framing:
         """How rows become a problem."""
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            names = [f"x{j}" for j in range(self.n_features_in_)]
         return Framing(
-            columns=tuple(str(name) for name in names),
+            columns=input_names(self),
             memory_budget=memory_bytes(self.memory_budget),
             fit_intercept=self.fit_intercept,
             input_scale=self.input_scale,

@@ -40,7 +40,7 @@ class Rival(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     """A regressor that chooses its settings by cross-validation; subclasses write `_families`.
 
     Every rival has the parameters `cv`, `verbose` and `random_state`. Fitting sets `best_params_`
-    (and each of them as an attribute with a trailing underscore), `cv_results_`, `n_terms_` and
+    (and each of them as an attribute with a trailing underscore), `cv_results_`, `size_` and
     `function_`, the fitted function of standardised targets.
     """
 
@@ -61,7 +61,7 @@ class Rival(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         return False
 
     @abstractmethod
-    def _count_terms(self) -> int:
+    def _count_size(self) -> int:
         """Size of the fitted model: the number of non-zero coefficients."""
 
     @with_callbacks
@@ -99,7 +99,7 @@ class Rival(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         for name, value in self.best_params_.items():
             setattr(self, f"{name}_", value)
         constant = isinstance(self.function_, Constant)
-        self.n_terms_ = 1 if constant else self._count_terms()
+        self.size_ = 1 if constant else self._count_size()
         return self
 
     def _search(

@@ -183,7 +183,7 @@ class ARDProcessRegressor(Rival):
         Logarithms of variance, length scales and noise.
     log_likelihood_ : float
     n_iter_ : int
-    n_terms_ : int
+    size_ : int
         Number of rows a prediction needs.
     n_features_in_ : int
     feature_names_in_ : array of str
@@ -200,7 +200,7 @@ class ARDProcessRegressor(Rival):
     >>> from harfe.rivals import ARDProcessRegressor
     >>> data = make_function("friedman1", 100, random_state=0)
     >>> model = ARDProcessRegressor().fit(data.X, data.y)
-    >>> model.n_terms_
+    >>> model.size_
     100
     """
 
@@ -245,7 +245,7 @@ class ARDProcessRegressor(Rival):
             start_lengths=numbers("start_lengths", self.start_lengths, [1.0]),
         )
 
-    def _count_terms(self) -> int:
+    def _count_size(self) -> int:
         return len(self.function_.Z)
 
     @property

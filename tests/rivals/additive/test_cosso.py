@@ -183,7 +183,7 @@ def test_one_fit_done_by_hand(friedman):
     np.testing.assert_allclose(model.component_norms_, norms, rtol=1e-2)
     np.testing.assert_allclose(model.thetas_, thetas[kept], rtol=1e-2)
     np.testing.assert_allclose(model.predict(X), 7 * fit.predict(X) + 1, rtol=1e-8)
-    assert model.n_terms_ == 61
+    assert model.size_ == 61
     assert model.best_params_ == settings
 
 

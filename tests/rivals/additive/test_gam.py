@@ -21,7 +21,7 @@ def test_it_is_pygam_on_standardised_rows(rows, smoothing):
     truth = LinearGAM(s(0) + s(1) + s(2), lam=2.0).fit(Z, (y - y.mean()) / unit)
     model = PyGAMRegressor(smoothing).fit(X, y)
     np.testing.assert_allclose(model.predict(X), truth.predict(Z) * unit + y.mean(), rtol=1e-6)
-    assert model.n_terms_ == round(truth.statistics_["edof"])
+    assert model.size_ == round(truth.statistics_["edof"])
 
 
 def test_the_smoothing_is_that_of_the_smallest_gcv(rows):

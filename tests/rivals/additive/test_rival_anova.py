@@ -160,7 +160,7 @@ def test_it_is_ridge_regression_on_the_dense_basis(superposition, rows):
     np.testing.assert_allclose(model.predict(fresh), truth.predict(at_fresh), rtol=1e-7)
     coef = np.concatenate([c.ravel() for c in model.coef_])
     np.testing.assert_allclose(coef, truth.coef_ / roots, rtol=1e-6, atol=1e-10)
-    assert model.n_terms_ == F.shape[1]
+    assert model.size_ == F.shape[1]
 
 
 def test_an_infinite_weight_gives_the_mean(friedman):
@@ -270,7 +270,7 @@ def test_a_constant_target_has_no_terms():
     assert len(model.sensitivities_) == 0
     assert model.total_sensitivities_.tolist() == [0.0] * 4
     assert model.intercept_ == 3.0
-    assert model.n_terms_ == 1
+    assert model.size_ == 1
 
 
 def test_too_many_pairs_are_left_out_unless_asked_for(monkeypatch):

@@ -86,7 +86,7 @@ def test_of_full_order_it_is_gaussian_kernel_ridge(friedman):
     Z = (new - X.mean(axis=0)) / X.std(axis=0)
     truth = b + by_y.predict(Z) - b * by_one.predict(Z)
     np.testing.assert_allclose(model.predict(new), truth, rtol=1e-8)
-    assert model.n_terms_ == 81
+    assert model.size_ == 81
 
 
 def test_of_order_one_it_is_the_additive_model(friedman):
@@ -203,7 +203,7 @@ def test_two_rows_and_constant_targets():
     model = KAMRegressor().fit(X, [5.0, 5.0])
     np.testing.assert_array_equal(model.predict(X), 5.0)
     np.testing.assert_array_equal(model.component_sizes_, 0.0)
-    assert model.n_terms_ == 1
+    assert model.size_ == 1
 
 
 @pytest.mark.parametrize(

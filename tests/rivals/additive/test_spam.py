@@ -215,7 +215,7 @@ def test_the_true_inputs_are_selected(planted):
     model = SpAMRegressor(n_basis=8, alpha=0.25).fit(X, y)
     np.testing.assert_array_equal(model.selected_, [2, 5])
     np.testing.assert_array_equal(np.flatnonzero(model.component_norms_), [2, 5])
-    assert model.n_terms_ == 14
+    assert model.size_ == 14
     assert model.score(X, y) > 0.7
     # Cross-validation keeps them and predicts well.
     chosen = SpAMRegressor(random_state=0).fit(X, y)
@@ -227,9 +227,9 @@ def test_no_component_from_the_largest_penalty_on(planted):
     X, y = planted
     model = SpAMRegressor(n_basis=5, alpha=1.0).fit(X, y)
     np.testing.assert_allclose(model.predict(X), y.mean())
-    assert model.n_terms_ == 0
+    assert model.size_ == 0
     assert len(model.selected_) == 0
-    assert SpAMRegressor(n_basis=5, alpha=0.999).fit(X, y).n_terms_ > 0
+    assert SpAMRegressor(n_basis=5, alpha=0.999).fit(X, y).size_ > 0
 
 
 def test_without_penalty_it_is_least_squares_on_the_splines(planted):
@@ -288,7 +288,7 @@ def test_linear_splines_of_two_values_are_the_lasso_of_standardised_dummies():
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     truth = Lasso(alpha=model.lambda_ * y.std(), tol=1e-10).fit(Z, y)
     np.testing.assert_allclose(model.predict(X), truth.predict(Z), atol=1e-3)
-    assert model.n_terms_ == np.count_nonzero(truth.coef_)
+    assert model.size_ == np.count_nonzero(truth.coef_)
 
 
 def test_the_choice_has_the_smallest_error_of_the_folds():

@@ -77,9 +77,9 @@ def test_from_the_largest_penalty_on_it_is_the_mean(planted, penalty, expansion)
     settings = {"order": 1, "bandwidth": 1.0, "penalty": penalty, "expansion": expansion}
     model = SSAMRegressor(**settings, alpha=1.0, random_state=0).fit(X, y)
     np.testing.assert_allclose(model.predict(X), y.mean())
-    assert (model.n_terms_, model.components_, model.expansion_kind_) == (0, [], expansion)
+    assert (model.size_, model.components_, model.expansion_kind_) == (0, [], expansion)
     model = SSAMRegressor(**settings, alpha=0.99, random_state=0).fit(X, y)
-    assert model.n_terms_ > 0
+    assert model.size_ > 0
 
 
 def test_without_penalty_one_index_set_interpolates():
@@ -136,7 +136,7 @@ def test_the_l1_form_is_the_lasso_on_the_stacked_expansions(planted, expansion):
     penalty = 0.05 * np.max(np.abs(E.T @ u)) / 50
     truth = Lasso(alpha=penalty, fit_intercept=False, tol=1e-9, max_iter=1_000_000).fit(E, u)
     np.testing.assert_allclose((model.predict(X) - y.mean()) / y.std(), E @ truth.coef_, atol=5e-3)
-    assert model.n_terms_ < E.shape[1] / 2
+    assert model.size_ < E.shape[1] / 2
     # The optimality conditions, with columns that are nearly equal.
     residual = u - (model.predict(X) - y.mean()) / y.std()
     assert np.max(np.abs(E.T @ residual)) / 50 <= penalty * (1 + 1e-2)
@@ -252,7 +252,7 @@ def test_hard_rows(expansion):
 def test_a_constant_target_has_no_components():
     model = SSAMRegressor().fit(np.arange(12.0).reshape(6, 2), np.full(6, 3.0))
     assert (model.components_, len(model.component_norms_)) == ([], 0)
-    assert (model.pairs_, model.expansion_kind_, model.n_terms_) == ("none", "none", 1)
+    assert (model.pairs_, model.expansion_kind_, model.size_) == ("none", "none", 1)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def test_it_is_ridge_regression_on_all_features(friedman, N):
     assert A.shape == (80, N)
     truth = Ridge(alpha=0.01 * len(y)).fit(A, y)
     np.testing.assert_allclose(model.predict(X), truth.predict(A), rtol=1e-8)
-    assert model.n_terms_ == N
+    assert model.size_ == N
 
 
 def test_without_weight_it_interpolates_with_least_norm():

@@ -107,7 +107,7 @@ def test_with_all_features_it_is_ridge_regression(N):
     ours = SHRIMPRegressor(N, n_nonzero_coefs=N, **settings).fit(data.X, data.y)
     truth = RFRRRegressor(N, **settings).fit(data.X, data.y)
     np.testing.assert_allclose(ours.expansion_.coef, truth.expansion_.coef, rtol=1e-7, atol=1e-9)
-    assert ours.n_terms_ == N
+    assert ours.size_ == N
     assert ours.cv_results_ is None
 
 
@@ -117,7 +117,7 @@ def test_the_negated_target_has_negated_coefficients():
     plus = SHRIMPRegressor(150, **settings).fit(data.X, data.y)
     minus = SHRIMPRegressor(150, **settings).fit(data.X, -data.y)
     np.testing.assert_allclose(plus.expansion_.coef, -minus.expansion_.coef, rtol=1e-9)
-    assert plus.n_terms_ == 20
+    assert plus.size_ == 20
 
 
 def test_the_planted_order_is_chosen():
@@ -138,7 +138,7 @@ def test_order_and_size_have_the_smallest_error_of_the_folds():
     results = model.cv_results_
     assert len(results["params"]) == 5 * len(ladder(100, 0.25)) * 2
     assert model.best_params_ == results["params"][int(np.argmax(results["mean_test_score"]))]
-    assert model.n_terms_ == model.n_nonzero_coefs_ < 100
+    assert model.size_ == model.n_nonzero_coefs_ < 100
     few = SHRIMPRegressor(50, cv=2, random_state=0).fit(data.X[:, :2], data.y)
     assert {params["order"] for params in few.cv_results_["params"]} == {1, 2}
 

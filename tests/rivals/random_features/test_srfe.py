@@ -297,7 +297,7 @@ def test_the_residual_is_the_share_that_was_asked_for(friedman, unit):
     assert left == pytest.approx(0.3 * np.std(y / unit), rel=1e-6)
     assert model.residual_ / unit == pytest.approx(left, rel=1e-6)
     assert model.reached_
-    assert model.n_terms_ == len(model.expansion_.features) < 80
+    assert model.size_ == len(model.expansion_.features) < 80
     assert model.noise_level_ == 0.3
     # The same fit by its λ.
     alpha = model.penalty_ / unit / np.std(y / unit)
@@ -312,7 +312,7 @@ def test_all_noise_leaves_nothing(friedman):
     noise = np.random.default_rng(0).normal(size=80)
     model = SRFERegressor(200, order=2, scale=1.0, random_state=0).fit(friedman.X, noise)
     assert model.noise_level_ == 1.0
-    assert model.n_terms_ == 0
+    assert model.size_ == 0
 
 
 def test_the_largest_are_kept_and_refitted_by_least_squares(friedman):
@@ -328,7 +328,7 @@ def test_the_largest_are_kept_and_refitted_by_least_squares(friedman):
     A = np.column_stack([np.ones(len(y)), scaled(model, X)])
     truth = A @ np.linalg.lstsq(A, y)[0]
     np.testing.assert_allclose(model.predict(X), truth, rtol=1e-6)
-    assert model.n_terms_ == 5
+    assert model.size_ == 5
 
 
 @pytest.mark.parametrize("form", ["denoising", "lasso"])

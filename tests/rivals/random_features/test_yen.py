@@ -62,7 +62,7 @@ def test_the_objective_falls_from_round_to_round(friedman):
     assert model.objectives_[0] < 1
     assert np.all(np.diff(model.objectives_) <= 1e-12)
     assert model.objectives_[-1] < 0.9 * model.objectives_[0]
-    assert model.sizes_[-1] == model.n_terms_ == len(model.expansion_.features)
+    assert model.sizes_[-1] == model.size_ == len(model.expansion_.features)
     # The last one from its definition.
     c = model.expansion_.coef[0] * model.expansion_.evaluate_features(X).std(axis=0)
     value = np.mean((y - model.predict(X)) ** 2) / 2 + model.penalty_ * np.abs(c).sum()
@@ -107,7 +107,7 @@ def test_auto_spreads_the_features_over_the_rounds(friedman):
 
 def test_nothing_is_left_at_the_largest_penalty(friedman):
     model = YenRegressor(50, n_rounds=2, **{**ONE, "alpha": 1.0}).fit(friedman.X, friedman.y)
-    assert model.n_terms_ == 0
+    assert model.size_ == 0
     np.testing.assert_allclose(model.predict(friedman.X), friedman.y.mean())
 
 

@@ -220,7 +220,7 @@ class ANOVARegressor(Rival):
         c_∅, the mean of f over the unit cube.
     bandwidths_ : tuple of int
         N of terms of one variable, of two, ...
-    n_terms_ : int
+    size_ : int
         Number of functions in the final fit, without the constant.
     n_features_in_ : int
     feature_names_in_ : array of str
@@ -331,7 +331,7 @@ class ANOVARegressor(Rival):
                 "larger memory_budget"
             )
 
-    def _count_terms(self) -> int:
+    def _count_size(self) -> int:
         return sum(int(np.count_nonzero(c)) for c in self.coef_)
 
     @property

@@ -249,7 +249,7 @@ class COSSORegressor(Rival):
         Results of all candidates, as in scikit-learn; None if nothing was compared.
     function_ : SplineFunction
         The fitted function of the standardised target.
-    n_terms_ : int
+    size_ : int
         Number of rows with a non-zero weight, plus one for the constant.
     n_features_in_ : int
     feature_names_in_ : array of str
@@ -329,7 +329,7 @@ class COSSORegressor(Rival):
             )
         return [bool(v) for v in listed]
 
-    def _count_terms(self) -> int:
+    def _count_size(self) -> int:
         return int(np.count_nonzero(self.function_.spline.c)) + 1
 
     def _found(self) -> list[Component]:

@@ -57,7 +57,7 @@ class PyGAMRegressor(Rival):
 
     Attributes
     ----------
-    n_terms_ : int
+    size_ : int
         Effective degrees of freedom, rounded.
     n_features_in_ : int
     feature_names_in_ : array of str
@@ -82,5 +82,5 @@ class PyGAMRegressor(Rival):
         smoothing = numbers("smoothing", self.smoothing, _SMOOTHING.tolist())
         return [Family("splines", [{}], lambda: OnlyFit(lambda: fit_splines(X, y, smoothing)))]
 
-    def _count_terms(self) -> int:
+    def _count_size(self) -> int:
         return round(float(self.function_.model.statistics_["edof"]))

@@ -61,7 +61,7 @@ class KAMRegressor(SALSARegressor):
         Results of all candidates, as in scikit-learn; None if nothing was compared.
     function_ : SubsetFunction
         The fitted function of the standardised target.
-    n_terms_ : int
+    size_ : int
         Number of rows with a non-zero weight, plus one for the constant.
     n_features_in_ : int
     feature_names_in_ : array of str

@@ -203,7 +203,7 @@ class SALSARegressor(Rival):
         Results of all candidates, as in scikit-learn; None if nothing was compared.
     function_ : SubsetFunction
         The fitted function of the standardised target.
-    n_terms_ : int
+    size_ : int
         Number of rows with a non-zero weight, plus one for the constant.
     n_features_in_ : int
     feature_names_in_ : array of str
@@ -283,7 +283,7 @@ class SALSARegressor(Rival):
         by_order = [min(errors[i : i + each]) for i in range(0, len(errors), each)]
         return len(errors) % each == 0 and len(by_order) - 1 - int(np.argmin(by_order)) >= _PATIENCE
 
-    def _count_terms(self) -> int:
+    def _count_size(self) -> int:
         return int(np.count_nonzero(self.function_.dual)) + 1
 
 

@@ -217,7 +217,7 @@ class SpAMRegressor(Rival):
         λ, for y with variance 1.
     cv_results_ : dict or None
         Results of all candidates, as in scikit-learn; None if nothing was compared.
-    n_terms_ : int
+    size_ : int
         Number of non-zero coefficients.
     n_features_in_ : int
     feature_names_in_ : array of str
@@ -332,6 +332,6 @@ class SpAMRegressor(Rival):
         check_is_fitted(self, "function_")
         return 0.0 if isinstance(self.function_, Constant) else self.function_.penalty
 
-    def _count_terms(self) -> int:
+    def _count_size(self) -> int:
         assert isinstance(self.function_, AdditiveSplines)
         return int(sum(np.count_nonzero(beta) for beta in self.function_.coefficients))

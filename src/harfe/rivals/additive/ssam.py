@@ -288,7 +288,7 @@ class SSAMRegressor(Rival):
         What the components are expanded in; "none" if nothing could be learned.
     cv_results_ : dict or None
         Results of all candidates, as in scikit-learn; None if nothing was compared.
-    n_terms_ : int
+    size_ : int
         Number of non-zero coefficients.
     n_features_in_ : int
     feature_names_in_ : array of str
@@ -420,6 +420,6 @@ class SSAMRegressor(Rival):
         check_is_fitted(self, "function_")
         return "none" if isinstance(self.function_, Constant) else self.function_.expansion.kind
 
-    def _count_terms(self) -> int:
+    def _count_size(self) -> int:
         assert isinstance(self.function_, SparseExpansion)
         return int(sum(np.count_nonzero(alpha) for alpha in self.function_.coefficients))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from harfe._core.arguments import check_choice
 from harfe._core.threads import memory_bytes
+from harfe._core.validation import input_names
 from harfe.estimators.base import complex_r2
 from harfe.estimators.regressor import pool_size
 from harfe.features.law import FeatureLaw
@@ -110,17 +111,15 @@ class FeatureRival(Rival):
         return Sampling(law, seed, N)
 
     def _framing(self) -> Framing:
-        names = getattr(self, "feature_names_in_", None)
-        columns = [f"x{j}" for j in range(self.n_features_in_)] if names is None else names
         return Framing(
-            columns=tuple(str(name) for name in columns),
+            columns=input_names(self),
             memory_budget=memory_bytes(self.memory_budget),
             fit_intercept=self.fit_intercept,
             input_scale=self.input_scale,
             column_scale=self.column_scale,
         )
 
-    def _count_terms(self) -> int:
+    def _count_size(self) -> int:
         return int(np.count_nonzero(self.expansion_.coef))
 
     @property

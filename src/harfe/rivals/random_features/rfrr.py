@@ -120,7 +120,7 @@ class RFRRRegressor(FeatureRival):
         Results of all candidates, as in scikit-learn; None if nothing was compared.
     expansion_ : Expansion
         The fitted expansion.
-    n_terms_ : int
+    size_ : int
         Number of non-zero coefficients.
     n_features_in_ : int
     feature_names_in_ : array of str
@@ -137,7 +137,7 @@ class RFRRRegressor(FeatureRival):
     >>> from harfe.rivals import RFRRRegressor
     >>> data = make_function("friedman1", 100, random_state=0)
     >>> model = RFRRRegressor(order=2, scale=1.0, random_state=0).fit(data.X, data.y)
-    >>> model.n_terms_
+    >>> model.size_
     1000
     """
 

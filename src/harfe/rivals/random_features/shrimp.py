@@ -154,7 +154,7 @@ class SHRIMPRegressor(FeatureRival):
         Results of all candidates, as in scikit-learn; None if nothing was compared.
     expansion_ : Expansion
         The fitted expansion.
-    n_terms_ : int
+    size_ : int
         Number of non-zero coefficients.
     n_features_in_ : int
     feature_names_in_ : array of str
@@ -171,7 +171,7 @@ class SHRIMPRegressor(FeatureRival):
     >>> from harfe.rivals import SHRIMPRegressor
     >>> data = make_function("friedman1", 100, random_state=0)
     >>> model = SHRIMPRegressor(200, order=2, scale=1.0, n_nonzero_coefs=20, random_state=0)
-    >>> model.fit(data.X, data.y).n_terms_
+    >>> model.fit(data.X, data.y).size_
     20
     """
 

@@ -151,7 +151,7 @@ class SRFERegressor(FeatureRival):
         Results of all candidates, as in scikit-learn; None if nothing was compared.
     expansion_ : Expansion
         The fitted expansion.
-    n_terms_ : int
+    size_ : int
         Number of non-zero coefficients.
     n_features_in_ : int
     feature_names_in_ : array of str

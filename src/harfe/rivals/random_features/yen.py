@@ -161,7 +161,7 @@ class YenRegressor(FeatureRival):
         Results of all candidates, as in scikit-learn; None if nothing was compared.
     expansion_ : Expansion
         The fitted expansion.
-    n_terms_ : int
+    size_ : int
         Number of non-zero coefficients.
     n_features_in_ : int
     feature_names_in_ : array of str
