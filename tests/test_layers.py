@@ -99,6 +99,13 @@ def test_experiments_use_public_names_only():
             assert re.fullmatch(rf"harfe(\.({rooms}))?", name), f"{path} imports {name}"
 
 
+def test_the_tests_mirror_the_rooms():
+    tests = Path(__file__).resolve().parent
+    found = {path.name for path in tests.iterdir() if any(path.rglob("test_*.py"))}
+    rooms = {room for row in LAYERS for room in row} | set(BESIDE) - {"metrics"}
+    assert found == rooms | {"experiments"}
+
+
 def test_every_sanctioned_import_is_there():
     found = {
         ("/".join(path.relative_to(SOURCE).parts), room)

@@ -48,7 +48,7 @@ def main() -> None:
     right.bar(range(1, 21), shares, color=colors)
     right.set(xlabel="input", ylabel="share of the variance (%)", xticks=range(1, 21))
     right.set_title(
-        "y = 10 sin(π x₁x₂) + 20 (x₃ - ½)² + 10 x₄ + 5 x₅ + noise; x₆ .. x₂₀ play no part",
+        "y = 10 sin(π x₁x₂) + 20 (x₃ - ½)² + 10 x₄ + 5 x₅ + noise; x₆ .. x₂₀ have no effect",
         fontsize=9,
     )
     path = Path(__file__).with_suffix(".png")
