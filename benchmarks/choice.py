@@ -22,11 +22,11 @@ from harfe._core.folds import make_folds
 from harfe._core.threads import one_blas_thread
 from harfe.learning.candidates import CANDIDATES, LawSettings
 from harfe.selection.choosing import Choice, fewest_features
+from harfe.selection.engine.search import Search
 from harfe.selection.grid_values import candidate_sizes
 from harfe.selection.law_search import LawSearch
 from harfe.selection.learn_law import LawRace
 from harfe.selection.rows import Data
-from harfe.selection.search import Search
 from harfe.selection.sparse_models import KINDS, SparseSettings, fit_sparse
 
 _EQUAL = 0.005
@@ -34,7 +34,7 @@ _EQUAL = 0.005
 
 def by_error(search: LawSearch, kinds: tuple[str, ...] = KINDS) -> Choice:
     """The smallest model of these kinds within 0.5 % of the lowest held-out error."""
-    scores = search.table()[1][..., sorted(search.tables)]
+    scores = search.cells.table(range(len(search.race.folds)))[1]
     left_out = [k for k, kind in enumerate(search.settings.kinds) if kind not in kinds]
     merit = scores.copy()
     merit[left_out] = np.nan

@@ -30,11 +30,11 @@ from harfe.features.pool import FeaturePool
 from harfe.learning.candidates import CANDIDATES, LawFit, LawSettings
 from harfe.learning.matching import Points, make_points, match
 from harfe.learning.refining import refine
+from harfe.selection.engine.search import Search
 from harfe.selection.learn_law import LawRace, fit_law
 from harfe.selection.race import errors_on_fold
 from harfe.selection.recipe import Framing, Template
 from harfe.selection.rows import Data
-from harfe.selection.search import Search
 from harfe.solvers.homes import make_problem
 from harfe.solvers.path import sparsity_path
 from harfe.solvers.swaps import exchange

@@ -104,9 +104,9 @@ def report_fit(repeat: int, with_textbook: bool) -> None:
     problem = StoredProblem(pool, X, y[:, None], weights)
     support, c = fitted.support_, np.ones((S, 1))
     with one_blas_thread():
-        one_pass = best(lambda: problem.gradient(support, c), repeat)
+        one_pass = best(lambda: problem.step(support, c, STEP, ALPHA, S), repeat)
         recomputed = RecomputedProblem(pool, X, y[:, None], weights)
-        again = best(lambda: recomputed.gradient(support, c), repeat)
+        again = best(lambda: recomputed.step(support, c, STEP, ALPHA, S), repeat)
         gram = best(lambda: problem.normal(support), repeat)
         system = problem.normal(support)[0] + ALPHA * np.eye(S)
         cholesky = best(lambda: sla.cho_factor(system, check_finite=False), repeat)

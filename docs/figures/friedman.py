@@ -49,7 +49,7 @@ def main() -> None:
     right.set(xlabel="input", ylabel="share of the variance (%)", xticks=range(1, 21))
     right.set_title(
         "y = 10 sin(π x₁x₂) + 20 (x₃ - ½)² + 10 x₄ + 5 x₅ + noise; x₆ .. x₂₀ have no effect",
-        fontsize=9,
+        fontsize=8,
     )
     path = Path(__file__).with_suffix(".png")
     figure.savefig(path, dpi=110)

@@ -90,6 +90,7 @@ def one_sentence(told):
 # -------------------------------------------------------------------------------------------- fit
 
 
+@pytest.mark.usefixtures("fitted")  # compiles, which would be announced
 def test_fit_saves_a_model_and_tells_its_held_out_error(here, run):
     code, out, err = run("fit", "houses.csv", "--target", "price", "--drop", "key", *FAST)
     assert code == 0
@@ -198,7 +199,7 @@ def test_a_search_by_the_command_tells_how_it_goes(here, run):
     words = ["fit", "houses.csv", "-t", "price", "--drop", "key", "--grid", "--cv", "2"]
     code, out, err = run(*words, "--order", "1", "--size", "5")
     assert code == 0
-    assert re.search(r"harfe: \d+ of \d+ folds, \d+ s left, best MSE .* \(order 1", err)
+    assert re.search(r"harfe: \d+ of \d+ fits, \d+ s left, best MSE .* \(order 1", err)
     assert "each of 2 folds predicted by a model chosen and fitted without it" in out
     model = harfe.load("model.harfe")
     assert isinstance(model.model, HARFERegressorCV)
@@ -851,3 +852,20 @@ def test_datasets_are_prepared_as_the_paper_did(here, run):
     assert "inputs: 41" in run("datasets", "describe", "airfoil")[1]
     assert run("datasets", "describe", "ccpp_rest")[0] == 0
     assert "here" in run("datasets")[1]
+
+
+def test_a_search_that_was_cut_short_says_so_everywhere(run, tmp_path):
+    data, model, page = write_csv(tmp_path / "t.csv", table()), tmp_path / "m", tmp_path / "p.html"
+    given = ["--target", "price", "--drop", "key", "-o", model, "--report", page]
+    code, out, err = run("fit", data, *given, "--max-time", "1e-9")
+    assert code == 0
+    assert "Search   cut short" in out
+    assert "cut short by max_time=1e-09: the model is fitted to 48 of 60 rows" in err
+    assert "price from 2 columns (4 inputs), from 60 rows of t.csv" in out
+    assert "(12 rows of a fold predicted by a model chosen and fitted without it)" in out
+    assert "The search for settings was stopped early" in page.read_text(encoding="utf-8")
+    assert "Search   cut short" in run("explain", model)[1]
+    # also if nothing else is told
+    quiet = run("fit", data, *given, "--max-time", "1e-9", "--quiet", "--force")
+    assert quiet[:2] == (0, "")
+    assert "cut short by max_time" in quiet[2]

@@ -744,3 +744,60 @@ def test_the_examples_of_the_readme_run(tmp_path, monkeypatch):
     assert shown
     assert re.fullmatch(form, names["model"].expansion_.names()[0])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.harfe", "model.onnx"]
+
+
+# --- Many rows ---
+
+
+def test_features_are_chosen_on_some_rows_and_coefficients_fitted_to_all(friedman):
+    X, y = friedman.X, friedman.y
+    model = HARFERegressor(200, 15, selection_rows=60, random_state=0).fit(X, y)
+    same = HARFERegressor(200, 15, selection_rows=60, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.support_, same.support_)
+    assert not np.array_equal(
+        model.support_, HARFERegressor(200, 15, random_state=0).fit(X, y).support_
+    )
+    A = model.expansion_.evaluate_features(X)
+    scale = A.std(axis=0)
+    B = (A - A.mean(axis=0)) / scale
+    c = np.linalg.solve(B.T @ B / len(y) + 1e-3 * np.eye(15), B.T @ (y - y.mean()) / len(y))
+    np.testing.assert_allclose(model.coef_[model.support_], c / scale, rtol=1e-9)
+    np.testing.assert_allclose(model.predict(X), y.mean() + B @ c, rtol=1e-9)
+
+
+def test_a_sample_of_all_rows_changes_nothing(friedman):
+    X, y = friedman.X, friedman.y
+    for rows in (None, "auto", len(y), 10 * len(y)):
+        model = HARFERegressor(200, 15, selection_rows=rows, random_state=0).fit(X, y)
+        np.testing.assert_array_equal(
+            model.coef_, HARFERegressor(200, 15, random_state=0).fit(X, y).coef_
+        )
+
+
+def test_features_of_many_rows_are_chosen_on_a_sample(monkeypatch, friedman):
+    X, y = friedman.X, friedman.y
+    explicit = HARFERegressor(200, 15, selection_rows=60, random_state=0).fit(X, y)
+    monkeypatch.setattr("harfe.estimators.regressor.MANY_ROWS", len(y) - 1)
+    monkeypatch.setattr("harfe.estimators.regressor.SELECTION_ROWS", 60)
+    model = HARFERegressor(200, 15, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.coef_, explicit.coef_)
+
+
+@pytest.mark.parametrize("rows", [0, -1, 2.5, "all"])
+def test_bad_numbers_of_selection_rows(rows, friedman):
+    with pytest.raises(ValueError, match=r"selection_rows=.*None, 'auto' or a whole number"):
+        HARFERegressor(selection_rows=rows).fit(friedman.X, friedman.y)
+
+
+def test_progress_counts_fits_and_rounds(monkeypatch, friedman, capsys):
+    settings = {"residual_cv": 2, "verbose": True, "random_state": 0}
+    HARFERegressor(100, 10, **settings).fit(friedman.X, friedman.y)
+    assert "fits" not in capsys.readouterr().err  # it takes less than two seconds
+    clock = iter(np.arange(0.0, 1e6, 11.0))
+    monkeypatch.setattr("harfe._core.progress.time.monotonic", lambda: float(next(clock)))
+    HARFERegressor(100, 10, **settings).fit(friedman.X, friedman.y)
+    lines = [line for line in capsys.readouterr().err.splitlines() if "fits" in line]
+    assert lines[0].startswith("harfe: 0 of 3 fits, ")
+    assert lines[0].endswith(" s left, round 1")
+    assert any(line.startswith("harfe: 2 of 3 fits, ") for line in lines)
+    assert lines[-1] == "harfe: 3 of 3 fits, 0 s left"

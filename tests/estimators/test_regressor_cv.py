@@ -4,6 +4,7 @@ import inspect
 import io
 import pickle
 from itertools import count
+from time import sleep
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 import sklearn
 from shared import estimator_checks
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import mean_absolute_error, mean_squared_error, r2_score
 from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit
 
@@ -19,7 +21,9 @@ from harfe import HARFERegressor, HARFERegressorCV
 from harfe._core.sklearn_compat import HAS_CALLBACKS
 from harfe.datasets import make_function
 from harfe.features.law import FeatureLaw
-from harfe.selection.race import choose, errors_on_fold
+from harfe.selection.engine.plan import Cost
+from harfe.selection.race import Pool, Race, choose, errors_on_fold
+from harfe.selection.rows import Data
 
 #: The search over orders and scales; tests/test_law_search.py is about learned laws.
 SMALL = {
@@ -95,6 +99,7 @@ def test_it_has_all_that_the_plain_regressor_has(friedman, fitted):
     public = [name for name in dir(plain) if not name.startswith("_")]
     # its own fixed settings are candidates here, or have no place
     replaced = {"alpha", "init", "noise_level", "order", "residual_cv", "scale", "step_size"}
+    replaced.add("selection_rows")
     missing = [name for name in public if not hasattr(fitted, name) and name not in replaced]
     assert missing == []
     shared = set(inspect.signature(HARFERegressor).parameters)
@@ -363,11 +368,11 @@ def test_folds_are_repeated_for_few_rows_by_weight(friedman):
     assert splits(groups=np.arange(80) % 9) == 5
 
 
-@pytest.mark.slow
 def test_the_same_bits_for_any_number_of_jobs(friedman, fitted):
-    parallel = HARFERegressorCV(**SMALL, n_jobs=2).fit(friedman.X, friedman.y)
-    check_same_search(parallel, fitted)
-    np.testing.assert_array_equal(parallel.coef_, fitted.coef_)
+    for n_jobs in (1, 2, -1):
+        other = HARFERegressorCV(**SMALL, n_jobs=n_jobs).fit(friedman.X, friedman.y)
+        check_same_search(other, fitted)
+        np.testing.assert_array_equal(other.coef_, fitted.coef_)
     scored = [
         HARFERegressorCV(**TINY, cv=2, scoring=minus_cubes, n_jobs=n).fit(friedman.X, friedman.y)
         for n in (None, 2)
@@ -611,31 +616,53 @@ def clock(monkeypatch):
         return errors_on_fold(*args)
 
     monkeypatch.setattr("harfe.selection.race.errors_on_fold", spy)
-    fake = SimpleNamespace(monotonic=lambda: float(len(ticks)))
-    monkeypatch.setattr("harfe.selection.search.time", fake)
-    monkeypatch.setattr("harfe.estimators.regressor_cv.time", fake)
+    monkeypatch.setattr("harfe.estimators.regressor_cv._clock", lambda: float(len(ticks)))
+    # every fold is expected to take as long as any other
+    monkeypatch.setattr("harfe.selection.race.path_cost", lambda m, N, kind="path": Cost(kind, 1.0))
     return ticks
 
 
+CUT = "cut short by max_time"
+
+
 @pytest.mark.parametrize("selection", ["best", "one_se"])
-@pytest.mark.parametrize("folds_done", [1, 3, 6, 9])
-def test_time_that_runs_out_leaves_a_model(friedman, clock, folds_done, selection):
-    model = HARFERegressorCV(**SMALL, cv=5, max_time=folds_done - 0.5, selection=selection)
-    model.fit(friedman.X, friedman.y)
-    assert len(clock) == folds_done
+@pytest.mark.parametrize(("max_time", "folds"), [(5, 1), (7.9, 1), (9, 2), (11.9, 2), (12, 3)])
+def test_time_that_runs_out_leaves_a_model(friedman, clock, max_time, folds, selection):
+    # One tick for compiling, then four pools on two folds, and the best three on the others.
+    model = HARFERegressorCV(**SMALL, cv=5, max_time=max_time, selection=selection, n_jobs=1)
+    with pytest.warns(ConvergenceWarning, match=f"compared on {folds} of 5 folds"):
+        model.fit(friedman.X, friedman.y)
+    assert len(clock) == 1 + 4 * min(folds, 2) + 3 * (folds > 2) <= max_time
     assert model.search_complete_ is False
-    assert np.sum(~np.isnan(model.mse_path_[:, 0, 0])) == folds_done
     assert model.score(friedman.X, friedman.y) > 0.5
-    most = np.sum(~np.isnan(model.mse_path_[:, 0, 0]), axis=1)
-    assert most[model.pools_.index((model.order_, model.scale_))] == most.max()
+    run = np.sum(~np.isnan(model.mse_path_[:, 0, 0]), axis=1)
+    assert run[model.pools_.index((model.order_, model.scale_))] == run.max() == folds
     assert np.all(np.isfinite(model.predict(friedman.X, return_std=True)[1]))
+    # as many folds as were run, 16 rows each, give the uncertainty
+    assert len(model.uncertainty_.scores) == 16 * folds
 
 
-def test_a_real_clock_can_run_out(friedman):
-    model = HARFERegressorCV(**SMALL, max_time=1e-9).fit(friedman.X, friedman.y)
+def test_without_time_the_first_fold_has_one_pool(friedman):
+    with pytest.warns(ConvergenceWarning, match="the model is fitted to 64 of 80 rows"):
+        model = HARFERegressorCV(**SMALL, max_time=1e-9).fit(friedman.X, friedman.y)
     assert model.search_complete_ is False
-    assert np.sum(~np.isnan(model.mse_path_[:, 0, 0])) == 1
+    assert model.pools_ == [(1, 1.0)]
+    assert model.mse_path_.shape == (1, 3, 3, 1)
     assert np.all(np.isfinite(model.predict(friedman.X)))
+    assert model.uncertainty_.scores.shape == (16, 1)
+    assert choice(model)[:2] == (1, 1.0)
+
+
+def test_pools_compete_on_the_folds_that_they_share():
+    tables = {(p, f): np.full((2, 1, 1), -2.0 + (p == 1)) for p in range(3) for f in range(2)}
+    folds = [(np.arange(8), np.arange(8, 10))] * 3
+    data = Data(np.zeros((10, 1)), np.zeros((10, 1)), np.ones(10))
+    pools = [Pool(1, float(p), None) for p in range(3)]
+    for last in (-0.1, -9.0):
+        race = Race(None, pools, [5], [1.0], data, folds, 3, alive=[0, 1, 2])
+        # time ran out just after the last fold had begun
+        race.errors = tables | {(0, 2): np.full((2, 1, 1), last)}
+        assert race.best_so_far() == (-1.0, "order 1, scale 1")
 
 
 def test_enough_time_is_no_limit(friedman, fitted):
@@ -646,13 +673,15 @@ def test_enough_time_is_no_limit(friedman, fitted):
 
 
 def test_a_warm_start_goes_on_where_the_time_ran_out(friedman, clock, fitted):
-    model = HARFERegressorCV(**SMALL, warm_start=True, max_time=9.5)
-    model.fit(friedman.X, friedman.y)
-    assert len(clock) == 10
+    model = HARFERegressorCV(**SMALL, warm_start=True, max_time=10, n_jobs=1)
+    with pytest.warns(ConvergenceWarning, match=CUT):
+        model.fit(friedman.X, friedman.y)
+    assert len(clock) == 1 + 8
     assert model.search_complete_ is False
     model.set_params(max_time=None).fit(friedman.X, friedman.y)
     assert model.search_complete_ is True
-    assert len(clock) == np.sum(~np.isnan(fitted.mse_path_[:, 0, 0]))  # none was run twice
+    run = np.sum(~np.isnan(fitted.mse_path_[:, 0, 0]))
+    assert len(clock) == 1 + run  # none was run twice; one was to compile
     check_same_search(model, fitted)
     np.testing.assert_array_equal(model.coef_, fitted.coef_)
     np.testing.assert_array_equal(model.uncertainty_.scores, fitted.uncertainty_.scores)
@@ -660,15 +689,6 @@ def test_a_warm_start_goes_on_where_the_time_ran_out(friedman, clock, fitted):
     model.fit(friedman.X, friedman.y)
     assert len(clock) == done
     check_same_search(model, fitted)
-
-
-def test_warm_starts_with_little_time_come_to_an_end(friedman, monkeypatch):
-    folds = spied_folds(monkeypatch)
-    model = HARFERegressorCV(**TINY, cv=3, warm_start=True, max_time=1e-9)
-    for done in range(1, 7):
-        model.fit(friedman.X, friedman.y)
-        assert len(folds) == done
-    assert model.search_complete_ is True
 
 
 def test_a_warm_start_takes_over_what_it_can(friedman, clock):
@@ -865,14 +885,16 @@ def test_verbose_tells_on_standard_error(friedman, capsys, monkeypatch):
     # a clock on which every fold takes a minute
     slow = SimpleNamespace(monotonic=count(0.0, 60.0).__next__)
     monkeypatch.setattr("harfe._core.progress.time", slow)
-    model = HARFERegressorCV(**TINY, cv=3, verbose=True).fit(friedman.X, friedman.y)
+    monkeypatch.setattr("harfe._core.progress._TICK", 1e9)
+    model = HARFERegressorCV(**TINY, cv=3, verbose=True, n_jobs=1).fit(friedman.X, friedman.y)
     out, err = capsys.readouterr()
     assert out == ""
     lines = err.splitlines()
-    assert [line.partition(" folds")[0] for line in lines] == [
-        f"harfe: {done} of 6" for done in range(1, 7)
+    # two pools on three folds, then fits of all rows and without each fold
+    assert [line.partition(" fits")[0] for line in lines] == [
+        f"harfe: {done} of 10" for done in range(1, 11)
     ]
-    assert "300 s left, now order" in lines[0]
+    assert "s left, now order" in lines[0]
     assert ", 0 s left, best MSE" in lines[-1]
     assert f"order {model.order_}, scale {model.scale_:.3g}" in lines[-1]
     assert f"best MSE {-model.best_score_:.4g}" in lines[-1]
@@ -888,9 +910,28 @@ def test_verbose_rewrites_a_line_on_a_terminal_and_ends_it(friedman, monkeypatch
     assert shown.count("\n") == 1
     assert shown.endswith("\n")
     lines = [line.strip() for line in shown.split("\r")]
-    assert "harfe: 6 of 6 folds [######] 0 s left" in lines[-3]
-    assert "harfe: 6 of 6 folds [######] fitting all rows ..., best MSE" in lines[-2]
-    assert lines[-1].startswith("harfe: 6 of 6 folds, best MSE")
+    assert "harfe: 10 of 10 fits [######] 0 s left" in lines[-2]
+    assert lines[-1].startswith("harfe: 10 of 10 fits, best MSE")
+
+
+def test_verbose_also_reports_while_a_task_runs(friedman, monkeypatch):
+    monkeypatch.setattr("harfe._core.progress._TICK", 0.01)
+    monkeypatch.setattr("harfe._core.progress._PAUSE_TERMINAL", 0.0)
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+
+    def slow(*args):
+        # goes on once progress was reported three times while no task ends
+        before = terminal.getvalue().count("\r")
+        for _ in range(3000):
+            if terminal.getvalue().count("\r") >= before + 3:
+                return errors_on_fold(*args)
+            sleep(0.01)
+        raise AssertionError("no progress is shown")
+
+    monkeypatch.setattr("harfe.selection.race.errors_on_fold", slow)
+    HARFERegressorCV(**TINY, cv=2, verbose=True, n_jobs=1).fit(friedman.X, friedman.y)
+    assert "harfe: 0 of 7 fits" in terminal.getvalue()
 
 
 needs_callbacks = pytest.mark.skipif(not HAS_CALLBACKS, reason="scikit-learn before 1.9")
@@ -927,7 +968,7 @@ class Recorder:
 def test_callbacks_see_every_fold_and_the_model(friedman):
     recorder = Recorder()
     model = HARFERegressorCV(**TINY, cv=3).set_callbacks(recorder).fit(friedman.X, friedman.y)
-    assert recorder.rounds == 6 + 1  # one more, closed empty
+    assert recorder.rounds == 6 + 4 + 1  # four fits at the end, and one more, closed empty
     assert recorder.begun == recorder.ended
     assert recorder.torn_down
     assert recorder.max_subtasks >= recorder.rounds
@@ -936,12 +977,13 @@ def test_callbacks_see_every_fold_and_the_model(friedman):
 
 @needs_callbacks
 def test_a_callback_can_stop_the_search(friedman):
-    model = HARFERegressorCV(**TINY, cv=3).set_callbacks(Recorder(stop_after=3))
-    model.fit(friedman.X, friedman.y)
+    model = HARFERegressorCV(**TINY, cv=3, n_jobs=1).set_callbacks(Recorder(stop_after=3))
+    with pytest.warns(ConvergenceWarning, match="by a callback: pools were compared on 1 of 3"):
+        model.fit(friedman.X, friedman.y)
     assert model.search_complete_ is False
     assert np.sum(~np.isnan(model.mse_path_[:, 0, 0])) == 3
     assert model.score(friedman.X, friedman.y) > 0.5
-    whole = HARFERegressorCV(**TINY, cv=3).set_callbacks(Recorder(stop_after=6))
+    whole = HARFERegressorCV(**TINY, cv=3).set_callbacks(Recorder(stop_after=10))
     assert whole.fit(friedman.X, friedman.y).search_complete_ is True
 
 

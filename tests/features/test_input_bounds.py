@@ -371,7 +371,7 @@ def test_held_out_rows_are_clipped_like_the_fitted_function():
     X, new = data.X.copy(), TEST.X[:40].copy()
     X[3, 2], new[:3, 2] = 1e6, [1e3, -1e3, 7]
     y = np.column_stack([data.y, data.X[:, 0]])
-    posed = model().fit(X, y)._recipe(300.0, 2).pose(X, y, np.ones(300))
+    posed = model().fit(X, y)._recipe(300.0, 300, 2).pose(X, y, np.ones(300))
     S = np.arange(0, 300, 3)
     c = np.random.default_rng(0).normal(size=(100, 2))
     held_out = posed.to_targets(posed.scaled_features(S, new) @ c)

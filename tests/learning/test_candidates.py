@@ -416,7 +416,8 @@ def test_only_so_many_rows_are_looked_at_but_all_are_fitted():
 
 
 def test_the_first_rows_and_steps_find_the_variables(monkeypatch):
-    monkeypatch.setattr(learning, "_FIRST_ROWS", 60)
+    rounds = [replace(step, rows=60) for step in learning._ROUNDS]
+    monkeypatch.setattr(learning, "_ROUNDS", rounds)
     found = fit("pairs", *friedman(120))
     assert set(range(5)) <= set(np.flatnonzero(found.law.usage()).tolist())
 

@@ -122,8 +122,28 @@ def test_the_matrix_is_that_of_gauss_newton_with_coefficients_projected_out(targ
     for ct in c.T:
         J = centred(slopes * ct[owner])
         expected += J.T @ J - J.T @ hat @ J
-    np.testing.assert_allclose(matrix, expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
-    assert np.linalg.eigvalsh(matrix).min() > -1e-10 * np.trace(matrix)
+    # in single precision, as it only shapes the step
+    np.testing.assert_allclose(matrix, expected, atol=3e-6 * np.abs(expected).max())
+    assert np.linalg.eigvalsh(matrix).min() > -1e-6 * np.trace(matrix)
+
+
+def test_the_matrix_takes_every_kth_of_many_points():
+    pool, points = make(n=4, P=6000, noise=1e-5)
+    problem = _Problem(points)
+    state = problem.project(pool)
+    matrix, _ = problem.slopes(state)
+    # of 6000 points a sixth are enough
+    z, Z = (points.Z @ pool.weights().toarray() + pool.phases)[::6], points.Z[::6]
+    w = points.weights[::6]
+    feature, column = np.nonzero(pool.indices >= 0)
+    J = np.column_stack([np.cos(z), np.cos(z)[:, feature] * Z[:, pool.indices[feature, column]]])
+    J = (J - w @ J / w.sum()) * np.sqrt(w)[:, None]
+    A = state.A[:, ::6].T
+    ridge = 1e-5 * np.trace(A.T @ A) / 4
+    J -= A @ np.linalg.solve(A.T @ A + ridge * np.eye(4), A.T @ J)
+    c = state.coef[np.concatenate([np.arange(4), feature]), 0]
+    expected = J.T @ J / len(J) * np.outer(c, c)
+    np.testing.assert_allclose(matrix, expected, atol=1e-4 * np.abs(expected).max())
 
 
 # --- training ------------------------------------------------------------------------------------
@@ -135,7 +155,7 @@ def test_training_never_raises_the_objective_at_equal_size(activation, targets):
     gains = []
     for seed in range(4):
         pool, points = make(seed, n=8, targets=targets, activation=activation)
-        (model,) = refine(start_of(pool), points, [8])
+        (model,) = refine([start_of(pool)], points, [8])
         before, after = (dense_objective(p, points)[0] for p in (pool, model.features))
         assert after <= before * (1 + 1e-9)
         gains.append(1 - after / before)
@@ -146,7 +166,7 @@ def test_training_pays_against_matching():
     pool, points = make(n=200)
     sizes = [4, 8]
     plain = match(pool, points, [4, 8, 16])
-    trained = refine(plain[-1], points, sizes)
+    trained = refine(plain, points, sizes)
     for a, b in zip(plain, trained, strict=False):
         assert len(a.support) == len(b.support)
         assert b.gap < 0.1 * a.gap
@@ -163,7 +183,7 @@ def test_a_planted_feature_is_recovered_from_a_perturbed_start(activation):
     start = replace(
         planted, values=planted.values + np.array([[0.1, -0.15]]), phases=np.array([0.6])
     )
-    (model,) = refine(start_of(start, np.array([17])), points, [1])
+    (model,) = refine([start_of(start, np.array([17]))], points, [1])
     np.testing.assert_allclose(model.features.values, planted.values, atol=1e-6)
     np.testing.assert_allclose(model.features.phases, planted.phases, atol=1e-6)
     np.testing.assert_allclose(model.coef, [[2.0]], atol=1e-6)
@@ -185,7 +205,7 @@ def test_planted_features_of_two_targets_are_recovered():
     points = Points(Z, planted.evaluate(Z) @ coef.T + [1.0, -1.0], np.ones(400), 0.0)
     noise = 0.1 * rng.normal(size=(2, 2)) * (planted.indices >= 0)
     start = replace(planted, values=planted.values + noise, phases=planted.phases + 0.1)
-    (model,) = refine(start_of(start), points, [2])
+    (model,) = refine([start_of(start)], points, [2])
     np.testing.assert_allclose(model.features.values, planted.values, atol=1e-6)
     np.testing.assert_allclose(model.coef, coef, atol=1e-6)
     np.testing.assert_allclose(model.intercept, [1.0, -1.0], atol=1e-6)
@@ -201,7 +221,7 @@ SIZES = [1, 3, 6, 12]
 def path(request):
     pool, points = make(2, n=200, targets=request.param)
     start = match(pool, points, [20])[0]
-    return pool, points, start, refine(start, points, SIZES)
+    return pool, points, start, refine([start], points, SIZES)
 
 
 def test_sizes_rise_and_supports_are_nested_in_that_of_the_start(path):
@@ -233,30 +253,50 @@ def test_predictions_and_the_gap_are_those_of_coefficients_and_intercept(path):
         assert model.gap == pytest.approx(np.mean(points.weights * left), rel=1e-6)
 
 
-def test_more_features_match_better(path):
-    _, _, _, models = path
-    gaps = [model.gap for model in models]
-    assert all(a > b for a, b in pairwise(gaps))
+def test_every_size_improves_on_what_is_given_for_it(path):
+    pool, points, _, _ = path
+    plain = match(pool, points, SIZES)
+    models = refine(plain, points, SIZES)
+    after, before = (
+        [dense_objective(m.features, points)[0] for m in path] for path in (models, plain)
+    )
+    assert all(new < old for new, old in zip(after, before, strict=True))
+    assert after[0] > 10 * after[-1]
+
+
+def test_gains_that_nobody_would_see_are_not_pursued(path):
+    _, points, start, _ = path
+    # the largest size starts from the same features in all cases
+    plain, thorough, quick, none = (
+        dense_objective(model.features, points)[0]
+        for model in (
+            start,
+            *(refine([start], points, [20], visible)[0] for visible in (0.0, 0.01, 1e9)),
+        )
+    )
+    assert thorough < quick < plain
+    # the first step is always made, as its gain is known only then
+    assert quick <= none < plain
 
 
 def test_the_start_is_not_changed():
     pool, points = make(n=6)
     values, phases = pool.values.copy(), pool.phases.copy()
-    refine(start_of(pool), points, [3, 6])
+    refine([start_of(pool)], points, [3, 6])
     np.testing.assert_array_equal(pool.values, values)
     np.testing.assert_array_equal(pool.phases, phases)
 
 
 def test_sizes_larger_than_the_start_are_left_out():
     pool, points = make(n=5)
-    models = refine(start_of(pool), points, [2, 5, 6, 100])
+    models = refine([start_of(pool)], points, [2, 5, 6, 100])
     assert [len(model.support) for model in models] == [2, 5]
-    assert refine(start_of(pool), points, [6]) == []
+    assert refine([start_of(pool)], points, [6]) == []
 
 
 def test_the_order_of_the_sizes_does_not_matter(path):
     _, points, start, models = path
-    for a, b in zip(refine(start, points, [6, 12, 1, 3, 3]), models, strict=True):
+    for a, b in zip(refine([start], points, [6, 12, 1, 3, 3]), models, strict=True):
         np.testing.assert_array_equal(a.support, b.support)
         np.testing.assert_array_equal(a.coef, b.coef)
 
@@ -267,7 +307,7 @@ def test_the_feature_that_is_missed_least_is_dropped(seed, targets):
     pool, points = make(seed, n=6, targets=targets)
     without = [dense_objective(pool.take(np.delete(np.arange(6), j)), points)[0] for j in range(6)]
     support = np.arange(6) * 10
-    (model,) = refine(start_of(pool, support), points, [5])
+    (model,) = refine([start_of(pool, support)], points, [5])
     assert set(support) - set(model.support) == {10 * int(np.argmin(without))}
 
 
@@ -280,14 +320,17 @@ def test_weights_of_points_are_repeats():
     problems = [_Problem(p) for p in (weighted, repeated)]
     states = [problem.project(pool) for problem in problems]
     assert states[0].objective == pytest.approx(states[1].objective, rel=1e-10)
-    for a, b in zip(*(p.slopes(s) for p, s in zip(problems, states, strict=True)), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-10)
+    one, two = (p.slopes(s) for p, s in zip(problems, states, strict=True))
+    np.testing.assert_allclose(
+        one[0], two[0], atol=3e-6 * np.abs(one[0]).max()
+    )  # in single precision
+    np.testing.assert_allclose(one[1], two[1], rtol=1e-8, atol=1e-10)
 
 
 def test_features_that_do_not_vary_do_no_harm():
     pool, points = make(n=6)
     flat = replace(pool, values=np.where(np.arange(6)[:, None] == 2, 0.0, pool.values))
-    (model,) = refine(start_of(flat), points, [6])
+    (model,) = refine([start_of(flat)], points, [6])
     assert np.all(np.isfinite(model.predict(points.Z)))
     assert model.gap < dense_objective(flat, points)[0]
 
@@ -295,7 +338,7 @@ def test_features_that_do_not_vary_do_no_harm():
 def test_a_constant_reference_stays_constant():
     pool, points = make(n=4)
     points = Points(points.Z, np.full((300, 1), 3.0), points.weights, 0.0)
-    for model in refine(start_of(pool), points, [2, 4]):
+    for model in refine([start_of(pool)], points, [2, 4]):
         np.testing.assert_allclose(model.predict(points.Z), 3.0, rtol=1e-12)
         assert model.gap == 0.0
 
@@ -304,5 +347,5 @@ def test_a_reference_that_is_not_finite_gives_no_model():
     pool, points = make(n=4)
     values = points.values.copy()
     values[3] = np.nan
-    assert refine(start_of(pool), Points(points.Z, values, points.weights, 0.0), [4]) == []
-    assert refine(start_of(pool), Points(points.Z, values, points.weights, 0.0), [2]) == []
+    assert refine([start_of(pool)], Points(points.Z, values, points.weights, 0.0), [4]) == []
+    assert refine([start_of(pool)], Points(points.Z, values, points.weights, 0.0), [2]) == []

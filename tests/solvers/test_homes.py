@@ -229,6 +229,38 @@ def test_gradient_at_a_support(make, case):
 
 
 @every_home_and_case
+def test_step(make, case):
+    truth = truth_of(case)
+    S, c = support_of(truth, share=0.95)
+    mu, alpha = 0.3, 0.01
+    residual = truth.Y - truth.A[:, S] @ c
+    stepped = mu * truth.adjoint @ residual
+    stepped[S] += (1 - mu * alpha) * c
+    size = np.linalg.norm(stepped, axis=1)
+    for s in (1, 7, case.features):
+        chosen, rss = problem_of(make, case).step(S, c, mu, alpha, s)
+        np.testing.assert_array_equal(chosen, np.sort(np.argsort(-size)[:s]))
+        check_close(rss, truth.w @ np.abs(residual) ** 2 / truth.M)
+
+
+@pytest.mark.parametrize("scale", [1e-60, 1.0, 1e60])
+def test_steps_in_single_precision_rank_like_double_precision(scale):
+    """Pairs of features that differ by less than single precision resolves."""
+    rng = np.random.default_rng(0)
+    A = np.repeat(rng.normal(size=(3000, 40)), 2, axis=1)
+    A[:, 1::2] += 1e-9 * rng.normal(size=(3000, 40))
+    y = scale * (A @ rng.normal(size=80) + rng.normal(size=3000))[:, None]
+    problem = StoredProblem.from_matrix(A, y)
+    B = (A - A.mean(axis=0)) / A.std(axis=0)
+    correlation = np.abs(B.T @ (y - y.mean())[:, 0])
+    order = np.argsort(-correlation)
+    assert np.any(np.diff(correlation[order]) > -1e-8 * correlation[0])
+    for s in range(1, 80, 2):
+        chosen, _ = problem.step(NOTHING, np.empty((0, 1)), 0.1, 1e-3, s)
+        np.testing.assert_array_equal(chosen, np.sort(order[:s]))
+
+
+@every_home_and_case
 def test_normal(make, case):
     truth = truth_of(case)
     S, _ = support_of(truth)
@@ -701,7 +733,7 @@ def test_complex_features_need_twice_the_memory():
                 y,
                 w,
                 largest_support=10,
-                memory_budget=3000 * 500 * 12,
+                memory_budget=3000 * 500 * 14,
             )
         )
         for activation in ("sin", "exp")

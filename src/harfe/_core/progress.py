@@ -6,6 +6,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable
+from threading import Event, Lock, Thread
 from typing import Any
 
 from numpy.typing import NDArray
@@ -14,7 +15,13 @@ from harfe._core.sklearn_compat import FitProgress
 
 # Seconds between messages: on a rewritten terminal line, and between lines of a log.
 _PAUSE_TERMINAL, _PAUSE_LOG = 0.3, 10.0
+# Seconds between reports while nothing ends.
+_TICK = 0.5
 _WIDTH, _BAR = 79, 6
+# Work that takes fewer seconds needs no report.
+_SHORT = 2.0
+# Half of a fit is expected to be done after this many rounds.
+_TYPICAL_ROUNDS = 15
 
 
 class ProgressLine:
@@ -34,25 +41,33 @@ class ProgressLine:
         self._started = self._written = time.monotonic()
         self._count = ""
 
-    def update(self, done: int, planned: int, note: Callable[[], str] | None = None) -> None:
-        """Report what is done and the time left, unless the last report is very recent."""
+    def update(
+        self,
+        done: int,
+        planned: int,
+        note: Callable[[], str] | None = None,
+        left: float | None = None,
+    ) -> None:
+        """Report what is done and the time left, unless the last report is very recent.
+
+        Without `left`, what remains is expected to take as long as what is done, in proportion.
+        """
         now, terminal = time.monotonic(), sys.stderr.isatty()
         self._count = f"{self._name}: {done} of {planned} {self._unit}"
         pause = _PAUSE_TERMINAL if terminal else _PAUSE_LOG
         if done < planned and now - self._written <= pause:
             return
         self._written = now
-        left = f"{(now - self._started) / done * (planned - done):.0f} s left"
-        text = left if note is None else f"{left}, {note()}"
+        elapsed = now - self._started
+        if left is None:
+            left = elapsed / done * (planned - done)
+        text = f"{left:.0f} s left"
+        text = text if note is None else f"{text}, {note()}"
         if terminal:
-            _rewrite(f"{self._count} {_bar(done / planned)} {text}")
+            share = elapsed / (elapsed + left) if elapsed + left > 0 else 1.0
+            _rewrite(f"{self._count} {_bar(share)} {text}")
         else:
             self.say(text)
-
-    def announce(self, text: str) -> None:
-        """On a terminal, say what follows the last count."""
-        if self._rewrites():
-            _rewrite(f"{self._count} {_bar(1.0)} {text}")
 
     def say(self, text: str) -> None:
         """Write a line that stays."""
@@ -74,7 +89,10 @@ class ProgressLine:
 
 
 class SearchProgress:
-    """Reports the progress of a search to callbacks and to the user."""
+    """Reports the progress of a search to callbacks and to the user.
+
+    As a context manager it also reports while a long task runs, from a thread of its own.
+    """
 
     def __init__(
         self,
@@ -88,9 +106,26 @@ class SearchProgress:
     ) -> None:
         planned = max(search.most_tasks, 1)
         self._progress = FitProgress(estimator, X, y, sample_weight, max_rounds=planned)
-        self._line = ProgressLine("folds", name) if verbose else None
+        self._line = ProgressLine("fits", name) if verbose else None
         self._search = search
         self._is_error = getattr(estimator, "scoring", None) is None
+        self._over, self._writing = Event(), Lock()
+        self._ticker: Thread | None = None
+
+    def __enter__(self) -> SearchProgress:
+        if self._line is not None:
+            self._ticker = Thread(target=self._tick, name="harfe progress", daemon=True)
+            self._ticker.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._over.set()
+        if self._ticker is not None:
+            self._ticker.join()
+        if self._line is not None:
+            self._line.close(self._best())
+        if kind is None:
+            self._progress.close()
 
     def begin(self, notes: Iterable[str]) -> None:
         """Say what the user should know before the search."""
@@ -100,29 +135,29 @@ class SearchProgress:
 
     def after_task(self, done: int, planned: int) -> bool:
         """Report a finished task; return true if a callback asks to stop."""
-        if self._line is not None:
-            self._line.update(done, planned, self._state)
+        self._report(done, planned)
         return self._progress.end_round(None)
 
-    def after_search(self) -> None:
-        """On a terminal, announce the fit of all rows that follows the last fold."""
+    def _tick(self) -> None:
+        while not self._over.wait(_TICK):
+            self._report(*self._search.counts)
+
+    def _report(self, done: int, planned: int) -> None:
         if self._line is not None:
-            self._line.announce(f"fitting all rows ..., {self._best()}")
+            with self._writing:
+                self._line.update(done, planned, self._state, self._search.seconds_left())
 
     def _state(self) -> str:
-        trying = f"now {self._search.trying}, " if self._search.trying else ""
-        return trying + self._best()
+        trying = self._search.trying
+        return ", ".join(text for text in (trying and f"now {trying}", self._best()) if text)
 
     def _best(self) -> str:
-        score, whose = self._search.best_so_far()
+        best = self._search.best_so_far()
+        if best is None:
+            return ""
+        score, whose = best
         kind, value = ("MSE", -score) if self._is_error else ("score", score)
         return f"best {kind} {value:.4g} ({whose})"
-
-    def close(self) -> None:
-        """End the terminal line and the callbacks' fit."""
-        if self._line is not None:
-            self._line.close(self._best())
-        self._progress.close()
 
 
 def _rewrite(line: str) -> None:
@@ -135,3 +170,30 @@ def _rewrite(line: str) -> None:
 def _bar(share: float) -> str:
     filled = round(_BAR * share)
     return f"[{'#' * filled}{'.' * (_BAR - filled)}]"
+
+
+class RoundsProgress:
+    """Reports the rounds of several fits, one after the other; short work reports nothing."""
+
+    def __init__(self, n_fits: int) -> None:
+        self._line = ProgressLine("fits")
+        self._n_fits = n_fits
+        self._started = time.monotonic()
+        self._shown = False
+
+    def after_round(self, fits_done: int, rounds: int) -> None:
+        """Report a round of the fit that follows those that are done."""
+        elapsed = time.monotonic() - self._started
+        if elapsed < _SHORT:
+            return
+        self._shown = True
+        # How many rounds a fit takes is not known before it ends.
+        done = fits_done + rounds / (rounds + _TYPICAL_ROUNDS)
+        left = elapsed * (self._n_fits / done - 1)
+        self._line.update(fits_done, self._n_fits, lambda: f"round {rounds}", left)
+
+    def close(self) -> None:
+        """End the line."""
+        if self._shown:
+            self._line.update(self._n_fits, self._n_fits)
+            self._line.close()

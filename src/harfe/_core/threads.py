@@ -2,19 +2,21 @@
 
 Work is cut into blocks whose size never depends on the number of threads; each block is computed
 by one thread with a single-threaded BLAS. So 1 and 64 threads give the same numbers, and small
-factorisations avoid the cost of waking threads.
+factorisations avoid the cost of waking threads. Whole tasks run side by side in `TaskThreads`.
 """
 
 from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from threading import Lock
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from types import TracebackType
 from typing import Any
 
 import numba
@@ -41,9 +43,39 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
 
 
-def one_blas_thread() -> AbstractContextManager[object]:
-    """Context in which BLAS and LAPACK use one thread: same bits everywhere, faster when small."""
-    return _blas().limit(limits=1)
+class _BlasLimit:
+    """How many callers want BLAS on one thread; the last to leave restores what was before."""
+
+    def __init__(self) -> None:
+        self.lock, self.users, self.limiter = Lock(), 0, None
+
+    def enter(self) -> None:
+        with self.lock:
+            if not self.users:
+                self.limiter = _blas().limit(limits=1)
+            self.users += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.users -= 1
+            if not self.users and self.limiter is not None:
+                self.limiter.restore_original_limits()
+
+
+_blas_limit = _BlasLimit()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Context in which BLAS and LAPACK use one thread: same bits everywhere, faster when small.
+
+    The limit is that of the process, so it holds until all threads have left the context.
+    """
+    _blas_limit.enter()
+    try:
+        yield
+    finally:
+        _blas_limit.leave()
 
 
 @lru_cache(maxsize=2)
@@ -85,6 +117,70 @@ def run_blocks(work: Callable[[slice], None], parts: Iterable[slice]) -> None:
     wait(running)
     for done in running:
         done.result()
+
+
+class TaskThreads:
+    """Threads that run calls side by side; with one worker, the caller runs them itself.
+
+    Each call may use `threads` threads for its own blocks. The threads are daemons: a program that
+    is interrupted ends without waiting for them.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self._calls: SimpleQueue[Any] = SimpleQueue()
+        self._results: SimpleQueue[tuple[Hashable, Any, BaseException | None]] = SimpleQueue()
+        self._threads = [
+            Thread(target=self._work, name=f"harfe task {n}", daemon=True)
+            for n in range(workers if workers > 1 else 0)
+        ]
+
+    def __enter__(self) -> TaskThreads:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for _ in self._threads:
+            self._calls.put(None)
+        # An interruption does not wait for what still runs; an error does, as calls read arrays
+        # that belong to the caller.
+        if kind is None or issubclass(kind, Exception):
+            for thread in self._threads:
+                thread.join()
+
+    def start(self, name: Hashable, call: Callable[[], Any], threads: int = 1) -> None:
+        """Run a call, in one of the threads if there are several."""
+        if self._threads:
+            self._calls.put((name, call, threads))
+        else:
+            self._results.put((name, call(), None))
+
+    def next_result(self) -> tuple[Hashable, Any]:
+        """Wait for the next call to end: its name and result; an error in the call is raised."""
+        name, result, error = self._wait()
+        if error is not None:
+            raise error
+        return name, result
+
+    def _wait(self) -> tuple[Hashable, Any, BaseException | None]:
+        while True:
+            # Some systems deliver Ctrl-C only between waits.
+            with suppress(Empty):
+                return self._results.get(timeout=0.5)
+
+    def _work(self) -> None:
+        while (given := self._calls.get()) is not None:
+            name, call, threads = given
+            try:
+                numba.set_num_threads(threads)
+                self._results.put((name, call(), None))
+            except BaseException as error:
+                self._results.put((name, None, error))
 
 
 def available_memory() -> int:

@@ -68,18 +68,23 @@ def _head_lines(model: TableModel) -> list[str]:
     """State the target, the inputs, the rows and the size."""
     meta, expansion = model.meta, model.expansion_
     source = meta.get("source")
-    came = f", fitted to {plural(meta['rows'], 'row')} of {source}" if source else ""
+    complete = getattr(model.model, "search_complete_", True)
+    made = "fitted to" if complete else "from"
+    came = f", {made} {plural(meta['rows'], 'row')} of {source}" if source else ""
     present = expansion.features.indices >= 0
     used = np.unique(expansion.features.indices[present])
     order = int(present.sum(axis=1).max()) if len(present) else 0
     columns, inputs = len(model.encoder.columns), len(expansion.columns)
     encoded = f" ({plural(inputs, 'input')})" if inputs != columns else ""
     size = plural(len(present), ACTIVATIONS[expansion.features.activation].noun)
-    return [
+    lines = [
         f"Model    {model.encoder.target or 'y'} from {plural(columns, 'column')}{encoded}{came}",
         f"Size     {size} of at most {plural(order, 'input')} each; {len(used)} of "
         f"{plural(inputs, 'input')} used",
     ]
+    if not complete:
+        lines.append("Search   cut short: with more time, the model may predict better")
+    return lines
 
 
 def _error_lines(model: TableModel) -> list[str]:
@@ -92,7 +97,11 @@ def _error_lines(model: TableModel) -> list[str]:
         how = f"on {plural(error['rows'], 'row')} set aside, {share}"
     else:
         made = "chosen and fitted" if hasattr(model.model, "cv_results_") else "fitted"
-        how = f"each of {error['folds']} folds predicted by a model {made} without it"
+        folds = error["folds"]
+        which = (
+            f"each of {folds} folds" if folds > 1 else f"{plural(error['rows'], 'row')} of a fold"
+        )
+        how = f"{which} predicted by a model {made} without it"
     models = error["models"]
     r2 = "" if models[THIS]["r2"] is None else f"   R² {models[THIS]['r2']:.3f}"
     lines = [

@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from harfe import __version__
+from harfe._core.compiling import announce_compiling
 from harfe.cli.commands import compare, datasets, demo, explain, export, fit, predict, report
 from harfe.cli.common import CommandError, Parser, UsageError, one_sentence, say
 
@@ -62,6 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.command is None:
         parser.print_help()
         return 2
+    if not getattr(options, "quiet", False):
+        announce_compiling()
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         warnings.showwarning = _show_warning

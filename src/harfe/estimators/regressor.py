@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harfe._core.arguments import check_choice, check_clip, check_count, is_number, is_whole
+from harfe._core.compiling import announce_compiling
 from harfe._core.folds import make_folds
+from harfe._core.progress import RoundsProgress
 from harfe._core.sklearn_compat import CallbackSupportMixin, FitProgress, with_callbacks
 from harfe._core.threads import one_blas_thread
 from harfe._core.validation import check_inputs, check_targets, check_weights
@@ -22,6 +24,9 @@ from harfe.selection.recipe import Posed, Recipe, Sampling
 from harfe.solvers.homes import COLUMN_SCALES
 from harfe.solvers.pursuit import INITS, Round
 from harfe.solvers.settings import PursuitSettings
+
+#: Of more than `MANY_ROWS` rows, features are chosen on `SELECTION_ROWS` by default.
+MANY_ROWS, SELECTION_ROWS = 20_000, 10_000
 
 
 class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
@@ -92,9 +97,15 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
     memory_budget : float or "auto", default="auto"
         Bytes the fit may use; if storing the features would take more, they are recomputed in every
         pass. "auto" is half of the free memory.
+    selection_rows : int, "auto" or None, default="auto"
+        Choose the features on this many rows, drawn at random; their coefficients are always fitted
+        to all rows. "auto" is 10 000 if there are more than 20 000 rows: as accurate, and several
+        times faster. None chooses on all rows, as does "auto" if there are fewer.
     residual_cv : int, splitter, iterable or None, default=None
         Folds for the held-out residuals that ``predict(X, return_std=True)`` and ``interval=0.9``
         need, at the cost of one more fit per fold. None computes no residuals.
+    verbose : bool, default=False
+        Report the progress of fits that take more than two seconds on standard error.
     random_state : int, RandomState instance or None, default=None
         Equal seeds give equal models for any number of threads.
 
@@ -123,7 +134,8 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
     n_iter_ : int
         Number of rounds of the pursuit.
     history_ : dict of arrays, one entry per round
-        ``"objective"`` and ``"relative_residual"``. The returned round has the lowest objective.
+        ``"objective"`` and ``"relative_residual"`` on the rows that the features were chosen on.
+        The returned round has the lowest objective.
     stop_reason_ : StopReason
         Why the pursuit stopped; its value is advice.
     law_ : FeatureLaw or MixedLaw
@@ -183,7 +195,9 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         input_clip: float | None = 5.0,
         column_scale: str = "rms",
         memory_budget: float | str = "auto",
+        selection_rows: int | str | None = "auto",
         residual_cv: Any = None,
+        verbose: bool = False,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
@@ -207,7 +221,9 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         self.input_clip = input_clip
         self.column_scale = column_scale
         self.memory_budget = memory_budget
+        self.selection_rows = selection_rows
         self.residual_cv = residual_cv
+        self.verbose = verbose
         self.random_state = random_state
 
     @with_callbacks
@@ -227,11 +243,15 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         -------
         self
         """
+        if self.verbose:
+            announce_compiling()
         X = check_inputs(self, X, reset=True, min_rows=2)
         y = check_targets(y, len(X))
         weights = check_weights(sample_weight, X)
-        recipe = self._recipe(weights.sum(), 1 if y.ndim == 1 else y.shape[1])
         counted = weights > 0
+        recipe = self._recipe(
+            weights.sum(), int(np.count_nonzero(counted)), 1 if y.ndim == 1 else y.shape[1]
+        )
         folds = None
         if self.residual_cv is not None:
             folds = make_folds(
@@ -240,8 +260,11 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         starts = 4 if isinstance(self.init, str) and self.init != "zero" else 1
         progress = FitProgress(self, X, y, sample_weight, max_rounds=starts * self.max_iter)
         X, y, weights = X[counted], y[counted], weights[counted]
+        line = RoundsProgress(1 + len(folds or [])) if self.verbose else None
 
         def after_round(posed: Posed, state: Round) -> bool:
+            if line is not None:
+                line.after_round(0, state.n_iter)
             return progress.end_round(
                 lambda: {
                     "expansion_": posed.expansion(state.support, state.scaled_coef),
@@ -249,9 +272,14 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
                 }
             )
 
-        def fit_without(_: int, train: NDArray[np.intp]) -> tuple[Expansion, Posterior]:
-            fold = recipe.fit(X[train], y[train], weights[train])
-            return fold.expansion, fold.posterior()
+        def fit_without(fold: int, train: NDArray[np.intp]) -> tuple[Expansion, Posterior]:
+            def after_round_of_fold(_: Posed, state: Round) -> bool:
+                if line is not None:
+                    line.after_round(1 + fold, state.n_iter)
+                return False
+
+            fit = recipe.fit(X[train], y[train], weights[train], after_round_of_fold)
+            return fit.expansion, fit.posterior()
 
         # With more BLAS threads, the last bits of sums over rows would depend on their number.
         with one_blas_thread():
@@ -262,10 +290,12 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
                     fit.posterior(), folds, fit_without, X, y, weights
                 )
             self._adopt(fit, X, y.ndim, weights)
+        if line is not None:
+            line.close()
         progress.close()
         return self
 
-    def _recipe(self, total_weight: float, n_targets: int) -> Recipe:
+    def _recipe(self, total_weight: float, n_rows: int, n_targets: int) -> Recipe:
         """Check and resolve all settings."""
         N = pool_size(self.n_components, max(total_weight, self.n_features_in_))
         pursuit = self._pursuit(N, total_weight)
@@ -274,7 +304,17 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         sampling = Sampling(
             self._law(self.law, self.order, self.scale), seed_of(self.random_state), N
         )
-        return Recipe(sampling, self._framing(), pursuit, self.init)
+        rows = self._selection_rows(n_rows)
+        return Recipe(sampling, self._framing(), pursuit, self.init, rows)
+
+    def _selection_rows(self, n_rows: int) -> int | None:
+        """Resolve the number of rows to choose features on; None stands for all of them."""
+        if self.selection_rows is None:
+            return None
+        if isinstance(self.selection_rows, str) and self.selection_rows == "auto":
+            return SELECTION_ROWS if n_rows > MANY_ROWS else None
+        check_count("selection_rows", self.selection_rows, SELECTION_ROWS, "None, 'auto' or ")
+        return int(self.selection_rows)
 
     def _pursuit(self, N: int, total_weight: float) -> PursuitSettings:
         """Resolve s to a number, and check the settings of the pursuit."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from harfe._core.arguments import check_choice, is_number
+from harfe._core.compiling import announce_compiling
 from harfe._core.folds import Fold, make_folds
 from harfe._core.progress import SearchProgress
 from harfe._core.sklearn_compat import CallbackSupportMixin, with_callbacks
@@ -25,6 +29,8 @@ from harfe.features.units import varies
 from harfe.learning.candidates import CANDIDATES, LawSettings, sampling_notes
 from harfe.learning.likelihood import Prior
 from harfe.model.uncertainty import Uncertainty
+from harfe.selection.engine.limited import LimitedPlan
+from harfe.selection.engine.search import Search
 from harfe.selection.grid_values import (
     candidate_alphas,
     candidate_orders,
@@ -37,7 +43,6 @@ from harfe.selection.race import Pool, Race
 from harfe.selection.recipe import Template
 from harfe.selection.results import SearchOutcome, cell_params, params_of_choice, results_of
 from harfe.selection.rows import FEW_ROWS, Data, Scoring, make_scoring
-from harfe.selection.search import Search
 from harfe.selection.sparse_models import KINDS, SparseSettings, pool_within
 
 SELECTIONS = ("best", "one_se")
@@ -47,8 +52,11 @@ _N_SPLITS = 5
 # With few rows, the folds of a grid are repeated this many times.
 _REPEATS = 3
 
+# Replaced in tests.
+_clock = time.monotonic
+
 # Number of features that "auto" draws from a learned law: it favours useful ones, so few suffice.
-_LEARNED_POOL = 4000
+_LEARNED_POOL = 3000
 
 
 class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
@@ -70,7 +78,7 @@ class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Number of features drawn, N. "auto" is 4000 with a learned law, fewer if `memory_budget`
+        Number of features drawn, N. "auto" is 3000 with a learned law, fewer if `memory_budget`
         requires it; in a grid, it is ten times the sum of the sample weights or the number of
         inputs, whichever is larger, but at least 1000 and at most 10 000.
     law : {"auto", "learned", "grid"}, FeatureLaw or MixedLaw, default="auto"
@@ -105,16 +113,24 @@ class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
         The best mean score, or the fewest features within one standard error of it. With a learned
         law and without `scoring`, models that match the reference are ranked by held-out error plus
         their distance from the reference on those rows, "best" takes the fewest features within
-        0.5 % of the best, and fits on y must beat the matches by two standard errors.
+        1 % of the best, and fits on y must beat the matches by two standard errors. After the
+        first fold, fits on y go on only if they are ahead.
     activation, weights, bias, interaction_cst, variable_weights, max_iter, tol, fit_intercept, \
 input_scale, input_clip, column_scale, memory_budget
         As in :class:`HARFERegressor`.
     n_jobs : int or None, default=None
-        Processes for the folds; the result does not depend on it. A single process already uses
-        all threads, so more processes pay off only for small tables.
+        Number of candidates and folds fitted side by side, in threads of this process. None and -1
+        use all threads that numba may use (``numba.set_num_threads``; one in joblib's workers),
+        n at most n of them, and 1 fits one after the other, each on all threads. The result does
+        not depend on it.
     max_time : float or None, default=None
-        Seconds after which no new fold is started; the choice is then among the candidates run on
-        the most folds.
+        Limit in seconds for the whole fit, with the final fit of all rows. Only what is expected to
+        end in time is begun: first a model of up to 300 rows of the first fold, which is the result
+        if there is no time for more; then candidates on as many folds as possible, compared on the
+        folds that they share. A search that was cut short says so in a warning and in
+        `search_complete_`. How far it comes depends on the speed and load of the machine, and so
+        may the model. Each model is one that the same seed gives again if the search comes as far,
+        and a search that completes gives the same model as without a limit.
     warm_start : bool, default=False
         Reuse the folds that an earlier fit on the same rows has finished, e.g. after `max_time` ran
         out or with more orders or scales.
@@ -180,10 +196,11 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
     Notes
     -----
     A learned law does not use all rows of a large table; random samples replace them. The
-    likelihood is computed on at most 500 distinct rows, references are fitted to at most 20 000
-    rows, and features match them at no more than 6000 of these. Held-out errors, features chosen on
-    y and the out-of-fold residuals use all rows. With ``verbose=True``, and on the report page,
-    the sizes of the samples are stated.
+    likelihood is computed on at most 500 distinct rows (300 of noisy data while a fold is held
+    out), references are fitted to at most 20 000 rows, and features match them at no more than 6000
+    of these.
+    Held-out errors, features chosen on y and the out-of-fold residuals use all rows. With
+    ``verbose=True``, and on the report page, the sizes of the samples are stated.
 
     Examples
     --------
@@ -274,7 +291,9 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         -------
         self
         """
-        started = time.monotonic()
+        started = _clock()
+        if self.verbose:
+            announce_compiling()
         X = check_inputs(self, X, reset=True, min_rows=2)
         y = check_targets(y, len(X))
         weights = check_weights(sample_weight, X)
@@ -288,39 +307,51 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         data = Data(X, y.reshape(len(y), -1), weights)
         scoring = make_scoring(self, data, y.ndim)
         self.alphas_ = np.array(candidate_alphas(self.alphas))
-        plan: LawSearch | Race
-        if learns:
-            plan = self._plan_law(template, data, folds, scoring)
-        else:
-            plan = self._plan_grid(template, data, folds, n_first, scoring)
+        make = self._plan_law if learns else partial(self._plan_grid, n_first=n_first)
+        full: LawSearch | Race = make(template, data, folds, scoring)
+        plan: LawSearch | Race | LimitedPlan = full
+        deadline = np.inf
+        if self.max_time is not None:
+            deadline = started + float(self.max_time)
+            plan = LimitedPlan(full, full.small, len(folds[0][0]))
         earlier = getattr(self, "_finished", {}) if self.warm_start else {}
         search = Search(
             plan,
             n_jobs=self.n_jobs,
-            deadline=started + (np.inf if self.max_time is None else float(self.max_time)),
+            deadline=deadline,
+            memory=template.framing.memory_budget,
             earlier={bytes.fromhex(key): value for key, value in earlier.items()},
+            clock=_clock,
         )
-        monitor = SearchProgress(self, search, every_X, every_y, sample_weight, self.verbose)
-        monitor.begin(sampling_notes(len(X)) if learns else [])
-        self.search_complete_ = search.run(monitor.after_task)
-        # Results may hold rows: keep them only on request. Keys are text for skops files.
-        finished = search.finished if self.warm_start else {}
-        self._finished = {key.hex(): value for key, value in finished.items()}
-        monitor.after_search()
-        with one_blas_thread():
-            outcome = plan.outcome(self.selection)
-            self._report(outcome)
-            self.uncertainty_ = Uncertainty.calibrated(
-                outcome.fit.posterior(),
-                folds[:n_first],
-                lambda fold, _: outcome.fit_without(fold),
-                X,
-                y,
-                weights,
-            )
-            self._adopt(outcome.fit, X, y.ndim, weights)
-        monitor.close()
+        with SearchProgress(self, search, every_X, every_y, sample_weight, self.verbose) as monitor:
+            monitor.begin(sampling_notes(len(X)) if learns else [])
+            self.search_complete_ = search.run(monitor.after_task)
+            # Results may hold rows: keep them only on request. Keys are text for skops files.
+            finished = search.finished if self.warm_start else {}
+            self._finished = {key.hex(): value for key, value in finished.items()}
+            with one_blas_thread():
+                outcome = plan.outcome()
+                self._report(outcome)
+                self.uncertainty_ = Uncertainty.calibrated(
+                    outcome.fit.posterior(),
+                    [fold for fold, _ in outcome.held_out],
+                    lambda number, _: outcome.held_out[number][1].with_posterior(),
+                    X,
+                    y,
+                    weights,
+                )
+                self._adopt(outcome.fit, X, y.ndim, weights)
+        if not self.search_complete_:
+            warnings.warn(self._cut_short(outcome), ConvergenceWarning, stacklevel=2)
         return self
+
+    def _cut_short(self, outcome: SearchOutcome) -> str:
+        """Say that the search ended early, how far it came, and what to do."""
+        why = "by a callback" if self.max_time is None else f"by max_time={self.max_time:g}"
+        return (
+            f"the search was cut short {why}: {outcome.extent}; allow more time, or pass "
+            "warm_start=True and fit again to go on"
+        )
 
     def _learns_law(
         self, X: NDArray[np.float64], y: NDArray[Any], weights: NDArray[np.float64]
@@ -420,22 +451,32 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         )
         race = LawRace(self._priors(), law, data, folds, scoring)
         settings = SparseSettings(kinds, tuple(self.sizes_.tolist()), tuple(self.alphas_.tolist()))
-        return LawSearch(race, template, settings)
+        return LawSearch(race, template, settings, self.selection)
 
     def _plan_grid(
         self,
         template: Template,
         data: Data,
         folds: list[Fold],
-        n_first: int,
         scoring: Scoring | None,
+        n_first: int,
     ) -> Race:
         """Every order and scale of the grid, or the given law."""
         lightest = min(data.weights[train].sum() for train, _ in folds)
         sizes = candidate_sizes(self.n_nonzero_coefs, template.n_components, lightest)
         self.sizes_ = np.array(sizes)
         alphas = self.alphas_.tolist()
-        return Race(template, self._pools(), sizes, alphas, data, folds, n_first, scoring)
+        return Race(
+            template,
+            self._pools(),
+            sizes,
+            alphas,
+            data,
+            folds,
+            n_first,
+            scoring,
+            self.selection,
+        )
 
     def _pools(self) -> list[Pool]:
         if isinstance(self.law, FeatureLaw | MixedLaw):
@@ -472,6 +513,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         self.mse_path_ = outcome.errors
         self.best_score_ = outcome.choice.score
         self.n_splits_ = outcome.scores.shape[-1]
+        self.sizes_ = np.array(outcome.sizes)
         self.alpha_ = outcome.fit.alpha
         self.learned_law_ = outcome.learned_law
         self.pools_ = outcome.candidates

@@ -1,15 +1,20 @@
 """The compiled inner loops: features, their moments and scaling, prediction.
 
 Inputs come transposed, `XT` of shape (variables, rows), so that one variable of a block of rows is
-contiguous. The loops are written so that LLVM can vectorise them.
+contiguous. The loops are written so that LLVM can vectorise them, and so that little is compiled:
+the first fit in a new environment waits for it. Only waves are compiled; the other activations are
+NumPy's.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
-from numba import njit
+from numpy.typing import NDArray
+
+from harfe._core.compiling import compiled
 
 # Not "reassoc": it would cancel the steps of the range reduction against each other.
 _FLAGS = {"nnan", "ninf", "nsz", "arcp", "contract"}
@@ -38,7 +43,7 @@ _C7 = -7.642917806678053e-13
 _C8 = 2.720479094252807e-15
 
 
-@njit(inline="always", fastmath=_FLAGS, cache=True)
+@compiled(inline="always", fastmath=_FLAGS)
 def _sine(z, shift):  # type: ignore[no-untyped-def]
     """sin(z + shift·pi) for shift 0 or 1/2 and |z| <= 1e5, to the last bit or two."""
     turns = np.rint(z * _INVERSE_PI + shift)
@@ -58,118 +63,89 @@ def _sine(z, shift):  # type: ignore[no-untyped-def]
     return sign * (r + r * t * p)
 
 
-@njit(fastmath=_FLAGS, cache=True)
+@compiled(fastmath=_FLAGS)
 def _sine_row(z, n, out):  # type: ignore[no-untyped-def]
     for i in range(n):
         out[i] = _sine(z[i], 0.0)
 
 
-@njit(fastmath=_FLAGS, cache=True)
+@compiled(fastmath=_FLAGS)
 def _cosine_row(z, n, out):  # type: ignore[no-untyped-def]
     for i in range(n):
         out[i] = _sine(z[i], 0.5)
 
 
-@njit(cache=True)
-def _activate(code, bound, z, n, out):  # type: ignore[no-untyped-def]
-    """Write φ(z) to out; `bound` is at least max |z|. z and out must not overlap.
+@compiled()
+def _wave(code, bound, z, n, out):  # type: ignore[no-untyped-def]
+    """Write sin(z) (code 0), cos(z) (code 1) or z itself to out; `bound` is at least max |z|.
 
-    Codes are those of `harfe.features.activations.CODES`. They are literals here because the cache
-    of compiled code only notices changes to this file.
+    z and out must not overlap.
     """
-    if code == 0:  # sin
-        if bound <= LARGEST_FAST_ARGUMENT:
-            _sine_row(z, n, out)
-        else:
-            for i in range(n):
-                out[i] = math.sin(z[i])
-    elif code == 1:  # cos
-        if bound <= LARGEST_FAST_ARGUMENT:
-            _cosine_row(z, n, out)
-        else:
-            for i in range(n):
-                out[i] = math.cos(z[i])
-    elif code == 2:  # tanh
+    if code > 1:
         for i in range(n):
-            out[i] = math.tanh(z[i])
-    elif code == 3:  # sigmoid
+            out[i] = z[i]
+    elif bound > LARGEST_FAST_ARGUMENT:
         for i in range(n):
-            out[i] = 0.5 * (1.0 + math.tanh(0.5 * z[i]))
-    elif code == 4:  # relu
-        for i in range(n):
-            out[i] = max(z[i], 0.0)
-    elif code == 5:  # tanh_slope
-        for i in range(n):
-            out[i] = 1.0 - math.tanh(z[i]) ** 2
-    elif code == 6:  # sigmoid_slope
-        for i in range(n):
-            out[i] = 0.25 * (1.0 - math.tanh(0.5 * z[i]) ** 2)
-    else:  # step
-        for i in range(n):
-            out[i] = 1.0 if z[i] > 0.0 else 0.0
+            out[i] = math.cos(z[i]) if code == 1 else math.sin(z[i])
+    elif code == 1:
+        _cosine_row(z, n, out)
+    else:
+        _sine_row(z, n, out)
 
 
-@njit(fastmath=_FLAGS, cache=True)
+@compiled(fastmath=_FLAGS)
 def _add_multiple(out, factor, x, n):  # type: ignore[no-untyped-def]
     for i in range(n):
         out[i] += factor * x[i]
 
 
-@njit(cache=True)
-def _argument(XT, indices, values, phase, start, n, z):  # type: ignore[no-untyped-def]
-    """Compute z = <x, w> + b on rows start .. start+n of one feature; padding adds 0·x[-1]."""
+@compiled()
+def _argument(XT, largest, indices, values, phase, start, n, z):  # type: ignore[no-untyped-def]
+    """Compute z = <x, w> + b on rows start .. start+n of one feature; padding adds 0·x[-1].
+
+    Returns a bound of |z|.
+    """
     for i in range(n):
         z[i] = phase
+    bound = abs(phase)
     for k in range(indices.shape[0]):
         if values[k] != 0.0:
             _add_multiple(z, values[k], XT[indices[k], start : start + n], n)
-
-
-@njit(cache=True)
-def _argument_bound(largest, indices, values, phase):  # type: ignore[no-untyped-def]
-    bound = abs(phase)
-    for k in range(indices.shape[0]):
-        bound += abs(values[k]) * largest[indices[k]]
+            bound += abs(values[k]) * largest[indices[k]]
     return bound
 
 
-@njit(nogil=True, cache=True)
-def features(XT, largest, indices, values, phases, code, start, out):  # type: ignore[no-untyped-def]
-    """Write φ(<x, w_j> + b_j) of rows start .. start+out.shape[1] to out[j], feature-major.
-
-    `largest` is max |x| of every variable. `out` is C-contiguous and of any precision; the
-    arithmetic is double.
-    """
-    z = np.empty(_ROWS)
+@compiled(nogil=True)
+def _waves(XT, largest, indices, values, phases, code, start, out, z):  # type: ignore[no-untyped-def]
+    """Write `_wave` of rows start .. start+out.shape[1] to out[j]; z is working space."""
     for j in range(out.shape[0]):
-        bound = _argument_bound(largest, indices[j], values[j], phases[j])
         for first in range(0, out.shape[1], _ROWS):
             n = min(_ROWS, out.shape[1] - first)
-            _argument(XT, indices[j], values[j], phases[j], start + first, n, z)
-            _activate(code, bound, z, n, out[j, first : first + n])
+            bound = _argument(XT, largest, indices[j], values[j], phases[j], start + first, n, z)
+            _wave(code, bound, z, n, out[j, first : first + n])
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True)
 def complex_features(XT, largest, indices, values, phases, start, out):  # type: ignore[no-untyped-def]
     """Write exp(i(<x, w_j> + b_j)) of rows start .. start+out.shape[1] to out[j]."""
     z = np.empty(_ROWS)
-    re = np.empty(_ROWS)
-    im = np.empty(_ROWS)
+    parts = np.empty((2, _ROWS))
     for j in range(out.shape[0]):
-        bound = _argument_bound(largest, indices[j], values[j], phases[j])
         for first in range(0, out.shape[1], _ROWS):
             n = min(_ROWS, out.shape[1] - first)
-            _argument(XT, indices[j], values[j], phases[j], start + first, n, z)
-            _activate(1, bound, z, n, re)
-            _activate(0, bound, z, n, im)
+            bound = _argument(XT, largest, indices[j], values[j], phases[j], start + first, n, z)
+            for code in range(2):
+                _wave(code, bound, z, n, parts[code])
             for i in range(n):
-                out[j, first + i] = complex(re[i], im[i])
+                out[j, first + i] = complex(parts[1, i], parts[0, i])
 
 
-@njit(nogil=True, fastmath=True, cache=True)
+@compiled(nogil=True, fastmath=True)
 def moments(block, weights, mean, squares):  # type: ignore[no-untyped-def]
     """Weighted mean of each row of `block`, and Σ w|φ - mean|² about it, in two passes."""
-    total = weights.sum()
+    total = 0.0
+    for i in range(weights.shape[0]):
+        total += weights[i]
     for j in range(block.shape[0]):
         row = block[j]
         first = 0.0 * row[0]
@@ -179,12 +155,12 @@ def moments(block, weights, mean, squares):  # type: ignore[no-untyped-def]
         second = 0.0
         for i in range(row.shape[0]):
             gap = row[i] - centre
-            second += weights[i] * (gap * np.conj(gap)).real
+            second += weights[i] * (gap.real * gap.real + gap.imag * gap.imag)
         mean[j] = centre
         squares[j] = second
 
 
-@njit(nogil=True, fastmath=_FLAGS, cache=True)
+@compiled(nogil=True, fastmath=_FLAGS)
 def standardise(block, mean, inverse_scale, root_weights):  # type: ignore[no-untyped-def]
     """block[j] <- (block[j] - mean[j]) · inverse_scale[j] · sqrt(w), in place."""
     for j in range(block.shape[0]):
@@ -193,16 +169,95 @@ def standardise(block, mean, inverse_scale, root_weights):  # type: ignore[no-un
             row[i] = (row[i] - mean[j]) * inverse_scale[j] * root_weights[i]
 
 
-@njit(nogil=True, cache=True)
-def predict(XT, largest, indices, values, phases, code, coef, out):  # type: ignore[no-untyped-def]
-    """out[t] += Σ_j coef[t, j] φ(<x, w_j> + b_j), without storing the features."""
+@compiled(nogil=True)
+def _add_waves(XT, largest, indices, values, phases, code, coef, out):  # type: ignore[no-untyped-def]
+    """out[t] += Σ_j coef[t, j] φ(<x, w_j> + b_j) for φ = sin or cos, without storing the waves."""
     z = np.empty(_ROWS)
     phi = np.empty(_ROWS)
     for first in range(0, out.shape[1], _ROWS):
         n = min(_ROWS, out.shape[1] - first)
         for j in range(indices.shape[0]):
-            bound = _argument_bound(largest, indices[j], values[j], phases[j])
-            _argument(XT, indices[j], values[j], phases[j], first, n, z)
-            _activate(code, bound, z, n, phi)
+            bound = _argument(XT, largest, indices[j], values[j], phases[j], first, n, z)
+            _wave(code, bound, z, n, phi)
             for t in range(out.shape[0]):
                 _add_multiple(out[t, first : first + n], coef[t, j], phi, n)
+
+
+def _relu(z: NDArray[Any]) -> None:
+    np.maximum(z, 0.0, out=z)
+
+
+def _step(z: NDArray[Any]) -> None:
+    np.greater(z, 0.0, out=z)
+
+
+def _tanh(z: NDArray[Any]) -> None:
+    np.tanh(z, out=z)
+
+
+def _tanh_slope(z: NDArray[Any]) -> None:
+    _tanh(z)
+    z *= z
+    np.subtract(1.0, z, out=z)
+
+
+def _sigmoid(z: NDArray[Any]) -> None:
+    z *= 0.5
+    _tanh(z)
+    z += 1.0
+    z *= 0.5
+
+
+def _sigmoid_slope(z: NDArray[Any]) -> None:
+    z *= 0.5
+    _tanh_slope(z)
+    z *= 0.25
+
+
+# Activations that are not waves, in place, by their codes in `harfe.features.activations`.
+_OTHERS = {2: _tanh, 3: _sigmoid, 4: _relu, 5: _tanh_slope, 6: _sigmoid_slope, 7: _step}
+
+
+def features(
+    XT: NDArray[Any],
+    largest: NDArray[np.float64],
+    indices: NDArray[np.intp],
+    values: NDArray[np.float64],
+    phases: NDArray[np.float64],
+    code: int,
+    start: int,
+    out: NDArray[Any],
+) -> None:
+    """Write φ(<x, w_j> + b_j) of rows start .. start+out.shape[1] to out[j], feature-major.
+
+    `largest` is max |x| of every variable. `out` is C-contiguous and of any precision; the
+    arithmetic is double.
+    """
+    z = out if code <= 1 or out.dtype == np.float64 else np.empty(out.shape)
+    _waves(XT, largest, indices, values, phases, code, start, z, np.empty(_ROWS))
+    if code > 1:
+        _OTHERS[code](z)
+    if z is not out:
+        out[:] = z
+
+
+def predict(
+    XT: NDArray[Any],
+    largest: NDArray[np.float64],
+    indices: NDArray[np.intp],
+    values: NDArray[np.float64],
+    phases: NDArray[np.float64],
+    code: int,
+    coef: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """out[t] += Σ_j coef[t, j] φ(<x, w_j> + b_j)."""
+    if code <= 1:
+        _add_waves(XT, largest, indices, values, phases, code, coef, out)
+        return
+    room = np.empty(len(phases) * _ROWS)
+    for first in range(0, out.shape[1], _ROWS):
+        n = min(_ROWS, out.shape[1] - first)
+        phi = room[: len(phases) * n].reshape(-1, n)
+        features(XT, largest, indices, values, phases, code, first, phi)
+        out[:, first : first + _ROWS] += coef @ phi

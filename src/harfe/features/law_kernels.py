@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from harfe._core.compiling import compiled
 from harfe._core.threads import blocks, run_blocks
 
 # Not "reassoc": it would cancel the two parts of ln 2 against each other.
@@ -38,7 +38,7 @@ _ROUND = 6755399441055744.0
 _ONE = 1023 << 52  # the bits of 1.0
 
 
-@njit(inline="always", fastmath=_FLAGS, cache=True)
+@compiled(inline="always", fastmath=_FLAGS)
 def _exp_reduced(r):  # type: ignore[no-untyped-def]
     """exp(r) for |r| <= ln(2)/2 by its series, to the last bit or two."""
     p = 1.6059043836821613e-10
@@ -57,7 +57,7 @@ def _exp_reduced(r):  # type: ignore[no-untyped-def]
     return p * r + 1.0
 
 
-@njit(fastmath=_FLAGS, cache=True)
+@compiled(fastmath=_FLAGS)
 def _exp_row(t, n, room, out):  # type: ignore[no-untyped-def]
     """Out = exp(t) for t <= 0. t and room are overwritten."""
     for i in range(n):
@@ -72,30 +72,26 @@ def _exp_row(t, n, room, out):  # type: ignore[no-untyped-def]
         out[i] = _exp_reduced(t[i]) * room[i]
 
 
-@njit(fastmath=_FLAGS, cache=True)
-def _normal_factors(x, z, rate, n, t, room, out):  # type: ignore[no-untyped-def]
-    """Out = exp(-rate (x - z)²)."""
+@compiled(fastmath=_FLAGS)
+def _normal_factors(x, z, rate, p, n, t, room, out):  # type: ignore[no-untyped-def]
+    """Out = p exp(-rate (x - z)²)."""
     for i in range(n):
         gap = x - z[i]
         t[i] = -rate * gap * gap
     _exp_row(t, n, room, out)
+    for i in range(n):
+        out[i] *= p
 
 
-@njit(cache=True)
-def _uniform_factors(x, z, rate, n, out):  # type: ignore[no-untyped-def]
-    """Out = sin(rate (x - z)) / (rate (x - z))."""
+@compiled()
+def _uniform_factors(x, z, rate, p, n, out):  # type: ignore[no-untyped-def]
+    """Out = p sin(rate (x - z)) / (rate (x - z))."""
     for i in range(n):
         a = rate * (x - z[i])
-        out[i] = math.sin(a) / a if abs(a) > 1e-9 else 1.0
+        out[i] = p * (math.sin(a) / a) if abs(a) > 1e-9 else p
 
 
-@njit(fastmath=_FLAGS, cache=True)
-def _multiply(out, factor, n):  # type: ignore[no-untyped-def]
-    for i in range(n):
-        out[i] *= factor
-
-
-@njit(fastmath=_FLAGS, cache=True)
+@compiled(fastmath=_FLAGS)
 def _next_degree(before, u, after, n):  # type: ignore[no-untyped-def]
     """Polynomials of all degrees r with one more variable u."""
     for i in range(n):
@@ -105,7 +101,7 @@ def _next_degree(before, u, after, n):  # type: ignore[no-untyped-def]
             after[r, i] = before[r, i] + u[i] * before[r - 1, i]
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True)
 def kernel_rows(XT, ZT, rates, p, eta, uniform, first, out, triangle):  # type: ignore[no-untyped-def]
     """out[i, k] = Σ_q eta[q] e_q(u) for rows first + i of X and rows k of Z.
 
@@ -122,54 +118,28 @@ def kernel_rows(XT, ZT, rates, p, eta, uniform, first, out, triangle):  # type: 
         last = first + i + 1 if triangle else ZT.shape[1]
         for start in range(0, last, COLUMNS):
             n = min(COLUMNS, last - start)
-            before[:] = 0.0
-            before[0] = 1.0
+            for q in range(Q + 1):
+                for k in range(COLUMNS):
+                    before[q, k] = 1.0 if q == 0 else 0.0
             for j in range(d):
                 if p[j] == 0.0:
                     continue
                 z = ZT[j, start : start + n]
                 if uniform:
-                    _uniform_factors(XT[j, first + i], z, rates[j], n, u)
+                    _uniform_factors(XT[j, first + i], z, rates[j], p[j], n, u)
                 else:
-                    _normal_factors(XT[j, first + i], z, rates[j], n, t, room, u)
-                _multiply(u, p[j], n)
+                    _normal_factors(XT[j, first + i], z, rates[j], p[j], n, t, room, u)
                 _next_degree(before, u, after, n)
                 before, after = after, before
             row = out[i, start : start + n]
-            row[:] = 0.0
-            for q in range(Q + 1):
-                if eta[q] != 0.0:
-                    for k in range(n):
-                        row[k] += eta[q] * before[q, k]
+            for k in range(n):
+                row[k] = eta[0]
+            for q in range(1, Q + 1):
+                for k in range(n):
+                    row[k] += eta[q] * before[q, k]
 
 
-@njit(fastmath=True, cache=True)
-def _slopes(x, z, rate, G, u, D, n):  # type: ignore[no-untyped-def]
-    """Σ G u D and Σ G u D log(u/p)."""
-    by_p = 0.0
-    by_rate = 0.0
-    for i in range(n):
-        gap = x - z[i]
-        term = G[i] * u[i] * D[i]
-        by_p += term
-        by_rate -= term * rate * gap * gap
-    return by_p, by_rate
-
-
-@njit(fastmath=_FLAGS, cache=True)
-def _pull_back(adjoint, before, u, D, n):  # type: ignore[no-untyped-def]
-    """D = ∂k/∂u of one variable; then remove the variable from the adjoints."""
-    for i in range(n):
-        D[i] = 0.0
-    for r in range(1, adjoint.shape[0]):
-        for i in range(n):
-            D[i] += adjoint[r, i] * before[r - 1, i]
-    for r in range(2, adjoint.shape[0]):
-        for i in range(n):
-            adjoint[r - 1, i] += u[i] * adjoint[r, i]
-
-
-@njit(nogil=True, cache=True)
+@compiled(nogil=True, fastmath=True)
 def gradient_rows(XT, rates, p, eta, G, first, last, by_rate, by_p, by_eta):  # type: ignore[no-untyped-def]
     """Gradient of Σ_{ik} G_ik k(x_i, x_k) over rows first .. last of a symmetric G.
 
@@ -178,14 +148,16 @@ def gradient_rows(XT, rates, p, eta, G, first, last, by_rate, by_p, by_eta):  # 
     G is enough.
     """
     d, Q = XT.shape[0], eta.shape[0] - 1
-    E = np.zeros((d + 1, Q + 1, COLUMNS))
+    E = np.empty((d + 1, Q + 1, COLUMNS))
     U = np.empty((d, COLUMNS))
     adjoint = np.empty((Q + 1, COLUMNS))
     t = np.empty(COLUMNS)
     D = np.empty(COLUMNS)
     g = np.empty(COLUMNS)
     room = np.empty(COLUMNS)
-    E[:, 0] = 1.0
+    for q in range(Q + 1):
+        for k in range(COLUMNS):
+            E[0, q, k] = 1.0 if q == 0 else 0.0
     for i in range(first, last):
         for start in range(0, i + 1, COLUMNS):
             n = min(COLUMNS, i + 1 - start)
@@ -194,20 +166,34 @@ def gradient_rows(XT, rates, p, eta, G, first, last, by_rate, by_p, by_eta):  # 
             if start + n == i + 1:
                 g[n - 1] *= 0.5
             for j in range(d):
-                _normal_factors(XT[j, i], XT[j, start : start + n], rates[j], n, t, room, U[j])
-                _multiply(U[j], p[j], n)
+                z = XT[j, start : start + n]
+                _normal_factors(XT[j, i], z, rates[j], p[j], n, t, room, U[j])
                 _next_degree(E[j], U[j], E[j + 1], n)
             for q in range(Q + 1):
-                adjoint[q] = eta[q]
                 total = 0.0
                 for k in range(n):
+                    adjoint[q, k] = eta[q]
                     total += g[k] * E[d, q, k]
                 by_eta[q] += eta[q] * total
             for j in range(d - 1, -1, -1):
-                _pull_back(adjoint, E[j], U[j], D, n)
-                one, two = _slopes(XT[j, i], XT[j, start : start + n], rates[j], g, U[j], D, n)
+                # D = ∂k/∂u of one variable; then the variable is removed from the adjoints.
+                u, z, x = U[j], XT[j, start : start + n], XT[j, i]
+                for k in range(n):
+                    D[k] = 0.0
+                for q in range(1, Q + 1):
+                    upper, lower, before = adjoint[q], adjoint[q - 1], E[j, q - 1]
+                    for k in range(n):
+                        D[k] += upper[k] * before[k]
+                        lower[k] += u[k] * upper[k]
+                one = 0.0
+                two = 0.0
+                for k in range(n):
+                    gap = x - z[k]
+                    term = g[k] * u[k] * D[k]
+                    one += term
+                    two += term * gap * gap
                 by_p[j] += one
-                by_rate[j] += two
+                by_rate[j] -= rates[j] * two
 
 
 def symmetric_kernel(

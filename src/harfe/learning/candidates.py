@@ -43,13 +43,39 @@ CANDIDATES = {
 # Share of a pool drawn from the tempered copy of a learned law.
 TEMPERING = 0.3
 
-# Maximum number of rows in the likelihood: fewer in the first steps, which find the variables.
-_FIRST_ROWS, MOST_ROWS = 300, 500
-_FIRST_STEPS, _LAST_STEPS = 25, 35
+# Maximum number of rows in the likelihood, and of steps with them. Above this noise, in units of
+# the variance, a law may be learned from fewer: what more rows would show is small beside it.
+MOST_ROWS, _LAST_STEPS = 500, 30
+_NOISY = 0.03
 
 # If there are more inputs, only those to which the likelihood is most sensitive are kept.
 _MOST_INPUTS = 100
 _SCREENING_ROWS, _SCREENING_STEPS = 200, 10
+
+
+@dataclass(frozen=True)
+class _Round:
+    """Steps on few rows, after which weak inputs are dropped.
+
+    Attributes
+    ----------
+    smallest_noise : float
+        Few rows can be interpolated by a law without noise, from which more rows would not lead
+        back.
+    fewest_inputs : int
+        With fewer, none is dropped.
+    share : float
+        Of the price of an input, which must be lower the fewer rows there are.
+    """
+
+    rows: int
+    steps: int
+    smallest_noise: float
+    fewest_inputs: int
+    share: float
+
+
+_ROUNDS = (_Round(150, 15, 1e-2, 31, 0.1), _Round(300, 25, 0.0, 1, 1.0))
 
 
 @dataclass(frozen=True)
@@ -60,6 +86,7 @@ class LawSettings:
     input_scale: str = "standard"
     input_clip: float | None = 5.0
     max_rows: int = MOST_ROWS
+    rows_if_noisy: int = MOST_ROWS
     activation: str = "sin"
     tempering: float = TEMPERING
 
@@ -198,7 +225,7 @@ def fit_candidate(prior: Prior, data: StandardRows, settings: LawSettings) -> La
 
 
 def _fit_kernel(prior: Prior, data: StandardRows, settings: LawSettings) -> KernelSettings:
-    """Fit in two rounds: few rows and all inputs, then more rows and the inputs that matter."""
+    """Fit on more and more rows, from which the inputs that do not matter are dropped."""
     kept = data.varying
     if not len(kept):  # nothing to learn from these rows; all inputs are 0
         kept = np.arange(data.Z.shape[1])
@@ -207,14 +234,18 @@ def _fit_kernel(prior: Prior, data: StandardRows, settings: LawSettings) -> Kern
         rows = data.subset(min(n_rows, settings.max_rows), np.random.default_rng(settings.seed))
         return Likelihood(np.ascontiguousarray(rows.Z[:, kept].T), rows.t, rows.weights, prior)
 
-    first = likelihood(_FIRST_ROWS)
     if len(kept) > _MOST_INPUTS:
         kept = kept[_steepest(likelihood(_SCREENING_ROWS, replace(prior, isotropic=True)))]
-        first = likelihood(_FIRST_ROWS)
-    theta, value = first.descend(first.start(), _FIRST_STEPS)
-    places = first.worth_keeping(theta, value)
-    kept, theta = kept[places], first.without(theta, places)
-    last = likelihood(settings.max_rows)
+    theta = likelihood(_ROUNDS[0].rows).start()
+    for step in _ROUNDS:
+        noise = max(step.smallest_noise, prior.smallest_noise)
+        few = likelihood(step.rows, replace(prior, smallest_noise=noise))
+        theta, value = few.descend(theta, step.steps)
+        noisy = few.settings(theta).noise > _NOISY
+        if len(kept) >= step.fewest_inputs:
+            places = few.worth_keeping(theta, value, step.share)
+            kept, theta = kept[places], few.without(theta, places)
+    last = likelihood(settings.rows_if_noisy if noisy else settings.max_rows)
     theta, _ = last.descend(theta, _LAST_STEPS)
     found = last.settings(theta)
     scales = np.full(data.Z.shape[1], prior.scale)

@@ -19,13 +19,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.linalg as sla
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotri
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 
 from harfe._core.threads import blocks, one_blas_thread, run_blocks
 from harfe.features import law_kernels
+from harfe.learning import cholesky
 
 # Bounds of the logarithms of the parameters, for inputs and targets of unit deviation. Beyond them
 # a feature is constant or noise on any data.
@@ -37,8 +36,9 @@ _LARGEST_NOISE = np.log(10.0)
 _START_SCALE, _START_NOISE = 0.5, 0.1
 _ORDER_PENALTY = 0.25
 
-# L-BFGS ends at a step with a smaller relative gain.
-_TOLERANCE = 1e-6
+# L-BFGS ends when two steps together gain less than this: a difference of log likelihoods that no
+# data can tell from none.
+_SMALLEST_GAIN = 0.3
 
 
 @dataclass(frozen=True)
@@ -160,19 +160,17 @@ class Likelihood:
         C = settings.kernel(self.XT, fill=False)
         C += 1.0
         C[np.diag_indices(m)] += settings.noise / self.weights
-        try:
-            L = sla.cholesky(C, lower=True, overwrite_a=True, check_finite=False)
-        except np.linalg.LinAlgError:
+        L = cholesky.factor(C)
+        if L is None:
             return np.inf, np.zeros_like(theta)
-        solved = sla.cho_solve((L, True), self.y, check_finite=False)
+        solved = cholesky.solve(L, self.y)
         # A row of weight w is w equal rows: their scatter is zero, but its likelihood is not.
         surplus = float(np.sum(self.weights - 1.0))
         value = 0.5 * float(np.sum(self.y * solved)) + T * float(np.sum(np.log(np.diag(L))))
         value += 0.5 * T * surplus * theta[-1]
-        G, _ = dpotri(L, lower=1, overwrite_c=True)
-        G = np.ascontiguousarray(G)
+        G = cholesky.invert(L)
         G *= 0.5 * T
-        G -= 0.5 * solved @ solved.T
+        G -= (0.5 * solved) @ solved.T
         by_scale, by_p, by_eta = self._kernel_gradient(settings, G)
         by_noise = settings.noise * float(np.sum(np.diag(G) / self.weights)) + 0.5 * T * surplus
         own = slice(None)
@@ -231,15 +229,29 @@ class Likelihood:
             *[_ORDER_WEIGHT] * (self.max_order - 1),
             (np.log(self.prior.smallest_noise), _LARGEST_NOISE),
         ]
-        options = {"maxiter": steps, "maxcor": 20, "ftol": _TOLERANCE}
+        values: list[float] = []
+
+        def after_step(intermediate_result: OptimizeResult) -> None:
+            values.append(float(intermediate_result.fun))
+            if len(values) > 2 and values[-3] - values[-1] < _SMALLEST_GAIN:
+                raise StopIteration
+
         with one_blas_thread():
             found = minimize(
-                self, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+                self,
+                theta,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=bounds,
+                options={"maxiter": steps, "maxcor": 20},
+                callback=after_step,
             )
         return found.x, float(found.fun)
 
-    def worth_keeping(self, theta: NDArray[np.float64], value: float) -> NDArray[np.intp]:
-        """Variables worth keeping for the likelihood.
+    def worth_keeping(
+        self, theta: NDArray[np.float64], value: float, share: float = 1.0
+    ) -> NDArray[np.intp]:
+        """Variables worth keeping for the likelihood, which may fall by a share of their price.
 
         Drops as many of the weakest variables as possible, a number found by bisection, as long as
         the log likelihood without them, all else equal, falls by at most log M (the price of the
@@ -258,7 +270,7 @@ class Likelihood:
                 n = (fewest + most + 1) // 2
                 kept = np.sort(order[n:])
                 cost = self.restricted(kept)(self.without(theta, kept))[0] - value
-                fewest, most = (n, most) if cost <= price + 0.25 * n else (fewest, n - 1)
+                fewest, most = (n, most) if cost <= share * (price + 0.25 * n) else (fewest, n - 1)
         return np.sort(order[fewest:])
 
     def restricted(self, kept: NDArray[np.intp]) -> Likelihood:

@@ -11,7 +11,7 @@ the previous ones (orthogonal least squares): nested supports of every size at t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg as sla
@@ -25,8 +25,10 @@ from harfe.learning.reference import Reference
 from harfe.solvers.ridge import smallest_safe_shift
 from harfe.solvers.threshold import largest_rows
 
-# Points at which a reference is matched: ten times the rows, within these bounds.
-_POINTS_PER_ROW, _FEWEST_POINTS, _MOST_POINTS = 10, 2000, 6000
+# Points at which a reference is matched: eight times the rows, within these bounds; and the most
+# that are not rows.
+_POINTS_PER_ROW, _FEWEST_POINTS, _MOST_POINTS = 8, 2000, 6000
+_MOST_BETWEEN = 2000
 _NEIGHBOURS = 5
 
 # Share of the rows in the total weight of the points.
@@ -36,8 +38,8 @@ _ROW_SHARE = 0.5
 _CONTINUOUS = 0.5
 
 # Size of the core for forward selection, and number of points for the screening before it.
-_CORE = 1000
-_SCREENING_POINTS = 1500
+_CORE = 800
+_SCREENING_POINTS = 600
 
 # Ridge weight of the matching, for columns of unit mean square: the noise of the reference in units
 # of the target's variance, within these bounds. A smaller weight gains nothing. The screening uses
@@ -72,15 +74,16 @@ class Points:
 
 def most_points(n_rows: int) -> int:
     """Number of points at which a reference fitted to `n_rows` rows is matched."""
-    return int(np.clip(_POINTS_PER_ROW * n_rows, _FEWEST_POINTS, _MOST_POINTS))
+    wanted = np.clip(_POINTS_PER_ROW * n_rows, _FEWEST_POINTS, n_rows + _MOST_BETWEEN)
+    return int(min(wanted, _MOST_POINTS))
 
 
 def match_memory(n_features: int, n_points: int) -> int:
-    """Bytes that `match` needs: all features at all points, and the larger of its two steps."""
+    """Bytes that `match` needs in the larger of its two steps."""
     some, core = min(n_points, _SCREENING_POINTS), min(n_features, _CORE)
-    screening = n_features * some + some**2
+    screening = 2 * n_features * some + some**2
     selection = core * n_points + 3 * core**2
-    return 8 * (n_features * n_points + max(screening, selection))
+    return 8 * max(screening, selection)
 
 
 def make_points(
@@ -199,13 +202,13 @@ class Columns:
 
 def match(pool: FeaturePool, points: Points, sizes: Sequence[int]) -> list[Matched]:
     """Return sparse expansions of the given sizes, as far as features are independent."""
-    columns = Columns.of(pool, points)
     centre = np.average(points.values, axis=0, weights=points.weights)
     target = (points.values - centre) * np.sqrt(points.weights)[:, None]
     P = len(target)
     alpha = float(np.clip(points.noise, *_ALPHA))
-    core = _screen(columns, target, max(sizes), _SCREENING_MULTIPLE * alpha)
-    A = columns.A[core]
+    core = _screen(pool, points, target, max(sizes), _SCREENING_MULTIPLE * alpha)
+    columns = Columns.of(pool.take(core), points)
+    A = columns.A
     gram = A @ A.T / P
     shift = max(alpha, 2 * float(smallest_safe_shift(gram)))
     gram[np.diag_indices(len(core))] += shift
@@ -219,24 +222,27 @@ def match(pool: FeaturePool, points: Points, sizes: Sequence[int]) -> list[Match
             gram[np.ix_(places, places)], moment[places], assume_a="pos", check_finite=False
         )
         S = core[places]
-        raw = c.T / columns.scale[S]
+        raw = c.T / columns.scale[places]
         # The objective of the ridge solution is power - c·moment, which includes the penalty.
         gap = power - float(np.sum(c * moment[places])) - shift * float(np.sum(c**2))
-        out.append(Matched(S, pool.take(S), raw, centre - raw @ columns.mean[S], max(gap, 0.0)))
+        intercept = centre - raw @ columns.mean[places]
+        out.append(Matched(S, pool.take(S), raw, intercept, max(gap, 0.0)))
     return out
 
 
 def _screen(
-    columns: Columns, target: NDArray[np.float64], largest: int, alpha: float
+    pool: FeaturePool, points: Points, target: NDArray[np.float64], largest: int, alpha: float
 ) -> NDArray[np.intp]:
     """Features with large coefficients in ridge solutions on some of the points, by halving."""
-    S = np.flatnonzero(np.isfinite(columns.scale))
     # Every k-th point, so that rows, points between rows and mixtures are all included.
     some = slice(None, None, -(-len(target) // _SCREENING_POINTS))
+    few = replace(points, Z=points.Z[some], weights=points.weights[some])
+    columns = Columns.of(pool, few)
+    S = np.flatnonzero(np.isfinite(columns.scale))
     t = target[some]
     size = max(_CORE, largest)
     while len(S) > size:
-        c = _ridge_on_points(columns.A[S, some], t, alpha)
+        c = _ridge_on_points(columns.A[S], t, alpha)
         S = S[largest_rows(c, max(size, len(S) // 2))]
     return S
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from harfe._core.threads import available_memory, blocks, one_blas_thread
 from harfe.features.pool import FeaturePool
+from harfe.learning import cholesky
 from harfe.learning.likelihood import KernelSettings
 from harfe.learning.standard_rows import StandardRows
 from harfe.solvers.homes import make_problem
@@ -57,22 +57,19 @@ class ExactReference:
         """Solve (K + 1 + ν/w) β = t."""
         used = settings.used()
         XT = np.ascontiguousarray(data.Z[:, settings.inclusion > 0].T)
-        C = used.kernel(XT)
-        C += 1.0
-        diagonal = np.diag_indices(len(C))
-        C[diagonal] += settings.noise / data.weights
-        jitter = _JITTER * float(np.trace(C))
+        diagonal = np.diag_indices(len(data.Z))
+        noise = settings.noise / data.weights
+        jitter = _JITTER * float(np.sum(1 + settings.variance() + noise))
         with one_blas_thread():
-            while True:
-                shifted = C.copy()
-                shifted[diagonal] += jitter
-                try:
-                    L = sla.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
-                    break
-                except np.linalg.LinAlgError:
-                    jitter *= 10
-            beta = sla.cho_solve((L, True), data.t, check_finite=False)
-        return cls(settings, XT, beta)
+            L = None
+            while L is None:
+                C = used.kernel(XT, fill=False)
+                C += 1.0
+                C[diagonal] += noise + jitter
+                L = cholesky.factor(C)
+                jitter *= 10
+            beta = cholesky.solve(L, data.t)
+        return cls(settings, XT, np.ascontiguousarray(beta))
 
     def predict(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Σ_k β_k (1 + k(x, x_k))."""

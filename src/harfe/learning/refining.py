@@ -14,21 +14,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from harfe.features import kernels
 from harfe.features.activations import ACTIVATIONS, CODES
 from harfe.features.pool import FeaturePool, Rows
+from harfe.learning import cholesky
 from harfe.learning.matching import Matched, Points
 
 # Ridge weight in units of the mean power of a feature: the noise of the reference, within these
 # bounds.
 _ALPHA = (1e-9, 1e-5)
 
-_STEPS = 12
-_SMALLEST_GAIN = 1e-3
+# Training ends with a step that lowers the objective by less than this share of the objective and
+# of the error that models are compared by; after so many steps if the objective is below that
+# error, and after so many in any case.
+_SMALLEST_GAIN, _STEPS, _MOST_STEPS = 3e-4, 8, 16
 _FIRST_DAMPING, _MOST_TRIES = 1e-3, 6
+
+# Points per trained parameter for the matrix of a step, and the smallest ridge weight that single
+# precision can resolve.
+_POINTS_PER_PARAMETER, _FEWEST_POINTS = 2, 1000
+_SINGLE = 1e-6
 
 # Share of the features that a pruning step keeps.
 _KEEP = 0.8
@@ -50,12 +57,13 @@ class _Projection:
 class _Problem:
     """The reference at the points, as the steps need it."""
 
-    def __init__(self, points: Points) -> None:
+    def __init__(self, points: Points, visible: float = 0.0) -> None:
         self.inputs = Rows.of(points.Z)
         self.weights = points.weights
         self.roots = np.sqrt(points.weights)
         self.n_points = len(points.Z)
         self.alpha = float(np.clip(points.noise, *_ALPHA))
+        self.visible = visible
         self.centre = np.average(points.values, axis=0, weights=points.weights)
         self.target = np.ascontiguousarray(((points.values - self.centre) * self.roots[:, None]).T)
 
@@ -87,11 +95,10 @@ class _Problem:
         gram = A @ A.T / self.n_points
         alpha = self.alpha * max(float(np.trace(gram)) / len(pool), np.finfo(float).tiny)
         gram[np.diag_indices(len(pool))] += alpha
-        try:
-            factor = sla.cholesky(gram, lower=True, check_finite=False)
-        except np.linalg.LinAlgError:
+        factor = cholesky.factor(gram)
+        if factor is None:
             return None
-        coef = sla.cho_solve((factor, True), A @ self.target.T / self.n_points, check_finite=False)
+        coef = cholesky.solve(factor, A @ self.target.T / self.n_points)
         residual = self.target - coef.T @ A
         objective = float(np.sum(residual**2)) / self.n_points + alpha * float(np.sum(coef**2))
         if not np.isfinite(objective):
@@ -99,43 +106,62 @@ class _Problem:
         return _Projection(pool, A, mean, factor, coef, residual, objective)
 
     def slopes(self, state: _Projection) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Gauss-Newton matrix and descent direction, for the phases, then the weights."""
+        """Gauss-Newton matrix and descent direction, for the phases, then the weights.
+
+        The direction is exact. The matrix, which only shapes the step, is computed on some of the
+        points, and in single precision where that can resolve the ridge weight.
+        """
         pool, P = state.pool, self.n_points
+        s = len(pool)
         code, sign = ACTIVATIONS[pool.activation].derivative
         slope = self.evaluate(pool, code)
         slope *= sign.real
-        n_weights = int(np.count_nonzero(pool.indices >= 0))
-        jacobian = np.empty((len(pool) + n_weights, P))
-        jacobian[: len(pool)] = slope
         feature, place = np.nonzero(pool.indices >= 0)
-        np.multiply(
-            slope[feature],
-            self.inputs.transposed[pool.indices[feature, place]],
-            out=jacobian[len(pool) :],
+        variable = pool.indices[feature, place]
+        owner = np.concatenate([np.arange(s), feature])
+        # Every k-th point, so that rows, points between rows and mixtures are all included.
+        enough = max(_POINTS_PER_PARAMETER * len(owner), _FEWEST_POINTS)
+        some = slice(None, None, max(round(P / enough), 1))
+        dtype = np.float32 if self.alpha >= _SINGLE else np.float64
+        inputs, roots = (
+            part[..., some].astype(dtype) for part in (self.inputs.transposed, self.roots)
         )
-        jacobian, _ = self.centred(jacobian)
-        owner = np.concatenate([np.arange(len(pool)), feature])
+        # The features, then their derivatives.
+        both = np.empty((s + len(owner), len(roots)), dtype)
+        both[:s] = state.A[:, some]
+        both[s : 2 * s] = slope[:, some]
+        for k, (j, v) in enumerate(zip(feature, variable, strict=True)):
+            np.multiply(both[s + j], inputs[v], out=both[2 * s + k])
+        both[s:] -= (both[s:] @ (roots**2 / np.sum(roots**2)))[:, None]
+        both[s:] *= roots
+        gram = (both @ both.T / len(roots)).astype(np.float64)
+        shift = self.alpha * max(float(np.trace(gram[:s, :s])) / s, 1e-30)
+        factor = None
+        while factor is None:
+            gram[np.diag_indices(s)] += shift
+            factor = cholesky.factor(gram[:s, :s].copy())
+            shift *= 10
+        cross = cholesky.half_solve(factor, gram[:s, s:])
         # All targets share the slopes; only the factor c differs.
-        plain = jacobian @ jacobian.T / P
-        cross = sla.solve_triangular(
-            state.factor, state.A @ jacobian.T / P, lower=True, check_finite=False
-        )
-        plain -= cross.T @ cross
+        plain = gram[s:, s:] - cross.T @ cross
         matrix = np.zeros_like(plain)
         direction = np.zeros(len(plain))
         for c, residual in zip(state.coef.T, state.residual, strict=True):
             matrix += plain * np.outer(c[owner], c[owner])
-            direction += c[owner] * (jacobian @ residual) / P
+            # The slopes' means do not matter: the residual, times the roots, sums to zero.
+            by_phase = slope * (self.roots * residual)
+            by_weight = by_phase @ self.inputs.transposed.T
+            every = np.concatenate([by_phase.sum(axis=1), by_weight[feature, variable]])
+            direction += c[owner] * every / P
         return matrix, direction
 
-    def descend(self, pool: FeaturePool) -> _Projection | None:
-        """Run Levenberg-Marquardt from the pool."""
-        state = self.project(pool)
-        if state is None:
-            return None
+    def descend(self, state: _Projection) -> _Projection:
+        """Run Levenberg-Marquardt."""
         damping = _FIRST_DAMPING
-        present = pool.indices >= 0
-        for _ in range(_STEPS):
+        present = state.pool.indices >= 0
+        for n in range(_MOST_STEPS):
+            if n >= _STEPS and state.objective < self.visible:
+                break
             matrix, direction = self.slopes(state)
             power = np.diag(matrix)
             floor = 1e-3 * max(float(np.median(power)), np.finfo(float).tiny)
@@ -150,9 +176,9 @@ class _Problem:
                 damping *= 4
             if new is None:
                 break
-            gain = 1 - new.objective / state.objective
+            gain = state.objective - new.objective
             state, damping = new, max(damping / 3, 1e-9)
-            if gain < _SMALLEST_GAIN:
+            if gain < _SMALLEST_GAIN * (new.objective + self.visible):
                 break
         return state
 
@@ -163,53 +189,57 @@ class _Problem:
         direction: NDArray[np.float64],
         present: NDArray[np.bool_],
     ) -> _Projection | None:
-        try:
-            step = sla.cho_solve(
-                (sla.cholesky(damped, lower=True, check_finite=False), True),
-                direction,
-                check_finite=False,
-            )
-        except np.linalg.LinAlgError:
+        factor = cholesky.factor(damped)
+        if factor is None:
             return None
+        step = cholesky.solve(factor, direction[:, None])[:, 0]
         values = pool.values.copy()
         values[present] += step[len(pool) :]
         return self.project(replace(pool, values=values, phases=pool.phases + step[: len(pool)]))
 
 
-def refine(start: Matched, points: Points, sizes: Sequence[int]) -> list[Matched]:
+def refine(
+    starts: Sequence[Matched], points: Points, sizes: Sequence[int], visible: float = 0.0
+) -> list[Matched]:
     """Train features, drop the least important, and repeat down to the smallest size.
 
     Parameters
     ----------
-    start : Matched
-        Initial features, at least as many as the largest size wanted.
+    starts : sequence of Matched, by increasing size
+        Initial features. A size starts from the features that are left of the size above, or from
+        those given for it if they are closer.
     points : Points
     sizes : sequence of int
-        Sizes larger than the start's are left out.
+        Sizes larger than the last start's are left out.
+    visible : float
+        Error that models will be compared by: gains far below it are not pursued.
 
     Returns
     -------
     list of Matched, by increasing size
         Each support lists the features of the pool from which training started.
     """
-    problem = _Problem(points)
-    support, pool = start.support, start.features
+    problem = _Problem(points, visible)
+    support, pool = starts[-1].support, starts[-1].features
+    given = {len(start.support): start for start in starts}
     out: list[Matched] = []
     for s in sorted({s for s in sizes if s <= len(support)}, reverse=True):
         while len(support) > s:
             state = problem.project(pool)
             if state is None:
                 return out[::-1]
-            inverse = sla.solve_triangular(
-                state.factor, np.eye(len(pool)), lower=True, check_finite=False
-            )
+            inverse = cholesky.half_solve(state.factor, np.eye(len(pool)))
             loss = np.sum(state.coef**2, axis=1) / np.sum(inverse**2, axis=0)
             n = max(s, int(_KEEP * len(support)))
             kept = np.sort(np.argsort(-loss, kind="stable")[:n])
             support, pool = support[kept], pool.take(kept)
-        state = problem.descend(pool)
+        state = problem.project(pool)
+        other = problem.project(given[s].features) if s in given else None
+        if other is not None and (state is None or other.objective < state.objective):
+            state, support = other, given[s].support
         if state is None:
             return out[::-1]
+        state = problem.descend(state)
         pool = state.pool
         coef = np.ascontiguousarray(state.coef.T)
         gap = float(np.sum(state.residual**2)) / problem.n_points

@@ -21,7 +21,7 @@ from harfe._core.validation import check_inputs, check_targets
 from harfe.features.transformer import seed_of
 from harfe.features.units import varies
 from harfe.rivals._search import Family, FamilySearch, Function
-from harfe.selection.search import Search
+from harfe.selection.engine.search import Search
 from harfe.solvers.problem import Targets
 
 
@@ -111,10 +111,9 @@ class Rival(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         folds = make_folds("cv", self.cv, X, y, seed)
         plan = FamilySearch(families, folds, X, target, self._enough)
         search = Search(plan)
-        monitor = SearchProgress(self, search, X, y, None, self.verbose, type(self).__name__)
-        search.run(monitor.after_task)
-        monitor.after_search()
-        monitor.close()
+        name = type(self).__name__
+        with SearchProgress(self, search, X, y, None, self.verbose, name) as monitor:
+            search.run(monitor.after_task)
         return plan
 
     def _pose_target(self, y: NDArray[Any]) -> NDArray[Any]:

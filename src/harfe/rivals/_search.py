@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from harfe._core.folds import Fold
 from harfe.features.units import varies
+from harfe.selection.engine.plan import Cost, Stage, Task
 from harfe.selection.results import results_of
-from harfe.selection.search import Stage, Task
 
 
 class Function(Protocol):
@@ -106,16 +106,23 @@ class FamilySearch:
         """One family after the other, each on all folds, until no better one is expected."""
         for number in range(len(self._families)):
             self._later = (len(self._families) - number - 1) * len(self._folds)
-            # A family is scored on all folds or not at all.
-            yield Stage(partial(self._tasks, number), needed=number == 0, whole=True)
+            yield Stage(partial(self._tasks, number), needed=number == 0)
             if not self._later:
                 return
 
     def _tasks(self, number: int) -> list[Task]:
         family = self._families[number]
         fits = family.prepare()
+        # A family is scored on all folds or not at all.
         return [
-            Task((number, place, fits), family.label, self._judge, (family, fits, train, out))
+            Task(
+                (number, place, fits),
+                family.label,
+                self._judge,
+                (family, fits, train, out),
+                costs=(Cost("family"),),
+                group=number,
+            )
             for place, (train, out) in enumerate(self._folds)
         ]
 
@@ -129,9 +136,9 @@ class FamilySearch:
             if self._enough([float(e.mean(axis=1).min()) for e in self._errors]):
                 self._later = 0
 
-    def tasks_later(self) -> int:
-        """Number of tasks expected after the current family."""
-        return self._later
+    def later(self) -> list[Cost]:
+        """Costs of the tasks expected after the current family."""
+        return [Cost("family")] * self._later
 
     def _judge(
         self, family: Family, fits: Fits, train: NDArray[np.intp], out: NDArray[np.intp]
@@ -153,11 +160,11 @@ class FamilySearch:
         if self._fits is None or mean[which] < self._best[0]:
             self._best, self._fits = (float(mean[which]), number, which), fits
 
-    def best_so_far(self) -> tuple[float, str]:
+    def best_so_far(self) -> tuple[float, str] | None:
         """Score of the best settings (minus their error) and their description."""
         error, number, which = self._best
         if self._fits is None:
-            return -np.inf, "none yet"
+            return None
         settings = self._families[number].settings[which]
         return -error, ", ".join(f"{name} {brief(value)}" for name, value in settings.items())
 

@@ -9,13 +9,16 @@ with every ridge weight, but a match only one for each size.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 # Mean errors this close to the lowest count as equal: the fewest features win.
-_EQUAL = 0.005
+_EQUAL = 0.01
+
+# Fits on the data go on if their mean score is better by this share on the first folds.
+_AHEAD = 0.05
 
 # Fits on the data must beat the best match by this many standard errors over the folds.
 _CLEARLY = 2.0
@@ -29,6 +32,65 @@ class Choice:
     size: int
     alpha: int
     score: float
+
+
+@dataclass
+class CellTable:
+    """Held-out errors, scores and straying of kinds of models, filled in fold by fold.
+
+    Attributes
+    ----------
+    kinds, sizes, alphas : sequences
+    cells : dict
+        (kind, fold) -> array of shape (3, sizes, alphas).
+    """
+
+    kinds: Sequence[str]
+    sizes: Sequence[int]
+    alphas: Sequence[float]
+    cells: dict[tuple[str, int], NDArray[np.float64]] = field(default_factory=dict)
+
+    def add(self, fold: int, kinds: Sequence[str], table: NDArray[np.float64]) -> None:
+        """Fill in some kinds on a fold, shape (3, kinds, sizes, alphas)."""
+        self.cells |= {(kind, fold): table[:, i] for i, kind in enumerate(kinds)}
+
+    def folds(self, kind: str) -> list[int]:
+        """Folds that a kind was tried on."""
+        return sorted(fold for other, fold in self.cells if other == kind)
+
+    def table(self, folds: Sequence[int]) -> NDArray[np.float64]:
+        """Shape (3, kinds, sizes, alphas, folds); NaN where nothing was run."""
+        shape = (len(self.kinds), len(self.sizes), len(self.alphas), len(folds))
+        out = np.full((3, *shape), np.nan)
+        for i, kind in enumerate(self.kinds):
+            for j, fold in enumerate(folds):
+                if (kind, fold) in self.cells:
+                    out[:, i, ..., j] = self.cells[kind, fold]
+        return out
+
+    def data_ahead(self, folds: Sequence[int]) -> bool:
+        """Whether the best fit on the data is clearly ahead of the best match on these folds."""
+        scores = self.table(folds)[1]
+        is_data = np.array([kind == "data" for kind in self.kinds])
+        best, match = _means(scores[is_data]).max(), _means(scores[~is_data]).max()
+        return bool(best - match > _AHEAD * abs(match))
+
+    def choose(
+        self, folds: Sequence[int], selection: str, *, scored: bool = False, on_data: bool = True
+    ) -> Choice:
+        """Pick a kind, size and ridge weight by these folds.
+
+        With a user-defined score (`scored`), the scores alone decide. Fits on the data are left out
+        unless `on_data`.
+        """
+        _, scores, straying = self.table(folds)
+        is_data = np.array([kind == "data" for kind in self.kinds])
+        if not on_data:
+            scores[is_data] = np.nan
+        if scored:
+            slack = None if selection == "one_se" else 0.0
+            return fewest_features(scores, scores, self.sizes, slack)
+        return choose_cell(scores, straying, is_data, self.sizes, selection)
 
 
 def choose_cell(
@@ -52,7 +114,7 @@ def choose_cell(
         Which kinds are fits on the data.
     sizes : sequence of int
     selection : {"best", "one_se"}
-        The fewest features within 0.5 % of the best, or within one standard error.
+        The fewest features within 1 % of the best, or within one standard error.
     """
     data = np.where(on_data[:, None, None, None], scores, np.nan)
     matches = np.where(on_data[:, None, None, None], np.nan, scores - straying)

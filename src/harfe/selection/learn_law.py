@@ -7,7 +7,7 @@ candidates on the first folds, the best two on the others.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from harfe._core.threads import one_blas_thread
 from harfe._core.validation import check_table, check_targets, check_weights
 from harfe.features.transformer import seed_of
 from harfe.features.units import INPUT_SCALES, varies
+from harfe.learning import standard_rows
 from harfe.learning.candidates import (
     CANDIDATES,
     MOST_ROWS,
@@ -33,12 +34,19 @@ from harfe.learning.candidates import (
     standardise,
 )
 from harfe.learning.likelihood import Prior
+from harfe.learning.reference import EXACT_ROWS
 from harfe.learning.stacking import stack_weights
+from harfe.selection.engine.plan import Cost, Digest, Stage, Task
+from harfe.selection.engine.search import Search
 from harfe.selection.rows import FEW_ROWS, Data, Scoring
-from harfe.selection.search import Digest, Search, Stage, Task
 
-# Folds on which all candidates run, and how many run on the others; all of them if rows are few.
-_FIRST_FOLDS, _FINALISTS = 2, 2
+# All candidates run on the first fold. The second is for those whose error is at most _FAR times
+# the lowest, the others for the best two if they are that close. If rows are few, all run on two
+# folds, and on the others those that are not far behind.
+_FAR, _FINALISTS, _CLOSE = 1.5, 2, 1.25
+
+# Maximum number of rows in the likelihood while candidates are compared on noisy data.
+_ROWS_IF_NOISY = 300
 
 
 def fit_law(prior: Prior, settings: LawSettings, data: Data, rows: NDArray[np.intp]) -> LawFit:
@@ -48,16 +56,55 @@ def fit_law(prior: Prior, settings: LawSettings, data: Data, rows: NDArray[np.in
         return fit_candidate(prior, standard, settings)
 
 
-@dataclass
-class LawRace:
-    """Candidates for the law against each other, fold by fold; a plan of `harfe.selection.search`.
+def law_cost(n_rows: int, n_inputs: int) -> Cost:
+    """Expected cost of `fit_law`: the likelihood of some rows, and the system of the reference."""
+    likelihood = 3e-4 * min(n_rows, MOST_ROWS) * (0.8 + n_inputs / 40)
+    exact, pool = 3e-11 * n_rows**3, 2e-4 * min(n_rows, standard_rows.MOST_ROWS)
+    return Cost("law", 0.01 + likelihood + (exact if n_rows <= EXACT_ROWS else pool))
+
+
+@dataclass(frozen=True)
+class JudgedLaw:
+    """A law fitted without a fold, and its reference on the held-out rows.
 
     Attributes
     ----------
-    fits : dict
-        (candidate, fold) -> LawFit.
-    scores : dict
-        (candidate, fold) -> (error, score) of the reference on the held-out rows.
+    fit : LawFit
+    prediction : array of shape (held-out rows, targets)
+    error, score : float
+    """
+
+    fit: LawFit
+    prediction: NDArray[np.float64]
+    error: float
+    score: float
+
+
+def law_on_fold(
+    prior: Prior, settings: LawSettings, data: Data, fold: Fold, scoring: Scoring | None
+) -> JudgedLaw:
+    """Fit a candidate without a fold, and judge it on the fold."""
+    train, test = fold
+    fit = fit_law(prior, settings, data, train)
+    prediction = fit.predict(data.X[test])
+    error = float(data.errors(prediction[:, None], test)[0])
+    score = -error if scoring is None else scoring(prediction, test)
+    return JudgedLaw(fit, prediction, error, score)
+
+
+@dataclass
+class LawRace:
+    """Candidates for the law against each other, fold by fold; a plan of `harfe.selection.engine`.
+
+    Candidates are compared on the folds that all of them were run on: if time runs out within a
+    fold, that fold does not count.
+
+    Attributes
+    ----------
+    judged : dict
+        (candidate, fold) -> JudgedLaw.
+    alive : list of int
+        Candidates that are still in the race.
     """
 
     priors: Sequence[Prior]
@@ -65,8 +112,8 @@ class LawRace:
     data: Data
     folds: Sequence[Fold]
     scoring: Scoring | None = None
-    fits: dict[tuple[int, int], LawFit] = field(default_factory=dict)
-    scores: dict[tuple[int, int], tuple[float, float]] = field(default_factory=dict)
+    judged: dict[tuple[int, int], JudgedLaw] = field(default_factory=dict)
+    alive: list[int] = field(default_factory=list)
     _later: int = 0
 
     @property
@@ -74,73 +121,100 @@ class LawRace:
         """Number of tasks if all candidates run on all folds."""
         return len(self.priors) * len(self.folds)
 
-    def stages(self) -> Iterator[Stage]:
-        """Yield all candidates on the first folds, then the best on the others."""
-        n_first = min(_FIRST_FOLDS, len(self.folds))
-        few = self.data.weights.sum() < FEW_ROWS
-        finalists = len(self.priors) if few else min(_FINALISTS, len(self.priors))
-        self._later = finalists * (len(self.folds) - n_first)
+    def stages(self, reserve: Sequence[Cost] = ()) -> Iterator[Stage]:
+        """Yield all candidates on the first fold, then the best on the others."""
+        n, n_folds = len(self.priors), len(self.folds)
+        # Folds, how many candidates run on them, and how far behind the best they may be.
+        steps = [((0, 1), n, np.inf), ((1, 2), n, _FAR), ((2, n_folds), _FINALISTS, _CLOSE)]
+        if self.data.weights.sum() < FEW_ROWS:
+            steps = [((0, 2), n, np.inf), ((2, n_folds), n, _FAR)]
+        self.alive = list(range(n))
         base = self.digest()
-        every = range(len(self.priors))
-        yield Stage(partial(self._tasks, every, range(n_first), base), needed=True)
+        for i, ((first, last), most, behind) in enumerate(steps):
+            # Without a fold that all have run on, none can be dropped.
+            if first >= n_folds or (i and not self.shared_folds()):
+                return
+            self._drop(most, behind)
+            later = [min(m, len(self.alive)) * (stop - start) for (start, stop), m, _ in steps]
+            self._later = sum(later[i + 1 :])
+            folds = range(first, min(last, n_folds))
+            yield Stage(partial(self._tasks, folds, base), i == 0, reserve)
 
-        def last() -> list[Task]:
-            self._later = 0
-            ranked = sorted(self._mean_scores(n_first), key=lambda pair: -pair[1])
-            best = sorted(k for k, _ in ranked[:finalists])
-            return self._tasks(best, range(n_first, len(self.folds)), base)
-
-        if len(self.folds) > n_first:
-            yield Stage(last)
+    def _drop(self, most: int, behind: float) -> None:
+        """Keep the best candidates, at most so many and at most so many times the lowest error."""
+        if not self.judged:
+            return
+        ranked = sorted(self._mean_scores(), key=lambda pair: -pair[1])[:most]
+        if self.scoring is None:  # then a score is a negative error
+            ranked = [pair for pair in ranked if pair[1] >= behind * ranked[0][1]]
+        self.alive = sorted(k for k, _ in ranked)
 
     def digest(self) -> Digest:
         """Digest of what all results depend on."""
         scorer = None if self.scoring is None else self.scoring.scorer  # type: ignore[attr-defined]
         return Digest(self.data.X, self.data.y, self.data.weights, self.settings, scorer)
 
-    def _tasks(self, candidates: Sequence[int], folds: range, base: Digest) -> list[Task]:
+    def _tasks(self, folds: range, base: Digest) -> list[Task]:
+        in_folds = replace(self.settings, rows_if_noisy=_ROWS_IF_NOISY)
         return [
             Task(
                 (k, f),
                 f"law {self.priors[k].name}",
-                fit_law,
-                (self.priors[k], self.settings, self.data, self.folds[f][0]),
+                law_on_fold,
+                (self.priors[k], in_folds, self.data, self.folds[f], self.scoring),
                 base.key(*self.folds[f], self.priors[k]),
+                (self.cost(len(self.folds[f][0])),),
+                group=f,
             )
             for f in folds
-            for k in candidates
+            # The most flexible, which take longest, first.
+            for k in sorted(self.alive, key=lambda k: -self.priors[k].max_order)
         ]
 
-    def take(self, name: tuple[int, int], result: LawFit) -> None:
-        """Store a law fitted without a fold, and score it on that fold."""
-        self.fits[name] = result
-        test = self.folds[name[1]][1]
-        prediction = result.predict(self.data.X[test])
-        error = float(self.data.errors(prediction[:, None], test)[0])
-        score = -error if self.scoring is None else self.scoring(prediction, test)
-        self.scores[name] = error, score
+    def cost(self, n_rows: int) -> Cost:
+        """Expected cost of a candidate fitted to so many rows."""
+        return law_cost(n_rows, self.data.X.shape[1])
 
-    def tasks_later(self) -> int:
-        """Number of tasks expected after the current stage."""
-        return self._later
+    def take(self, name: tuple[int, int], result: JudgedLaw) -> None:
+        """Accept a candidate without a fold."""
+        self.judged[name] = result
 
-    def best_so_far(self) -> tuple[float, str]:
+    def later(self) -> list[Cost]:
+        """Costs of the tasks expected after the current stage."""
+        return [self.cost(len(self.folds[0][0]))] * self._later
+
+    def best_so_far(self) -> tuple[float, str] | None:
         """Best mean score so far, and the law that has it."""
+        if not self.judged:
+            return None
         best, score = self._best()
         return score, f"law {self.priors[best].name}"
 
     def _best(self) -> tuple[int, float]:
-        """The candidate with the best mean score among those run on the most folds."""
-        return max(self._mean_scores(len(self.folds)), key=lambda pair: pair[1])
+        """The candidate with the best mean score."""
+        return max(self._mean_scores(), key=lambda pair: pair[1])
 
-    def _mean_scores(self, n_folds: int) -> list[tuple[int, float]]:
-        """Mean scores over the first folds of the candidates run on the most of them."""
-        scores = {
-            k: [s for (j, f), (_, s) in self.scores.items() if j == k and f < n_folds]
-            for k in range(len(self.priors))
-        }
-        most = max(len(s) for s in scores.values())
-        return [(k, float(np.mean(s))) for k, s in scores.items() if len(s) == most]
+    def shared_folds(self) -> list[int]:
+        """Folds that all candidates still in the race were run on."""
+        folds = range(len(self.folds))
+        return [f for f in folds if all((k, f) in self.judged for k in self.alive)]
+
+    def _mean_scores(self) -> list[tuple[int, float]]:
+        """Candidates and their mean scores over the folds that they share."""
+        alive, folds = self.alive, self.shared_folds()
+        if not folds:  # stopped within the first fold
+            first = min(f for _, f in self.judged)
+            alive, folds = [k for k in self.alive if (k, first) in self.judged], [first]
+        return [(k, float(np.mean([self.judged[k, f].score for f in folds]))) for k in alive]
+
+    def held_out_error(self) -> float:
+        """Mean held-out error of the best candidate, in units of the variance, over all targets."""
+        best, _ = self._best()
+        error = float(np.mean([law.error for (k, _), law in self.judged.items() if k == best]))
+        y, share = self.data.y, self.data.weights / self.data.weights.sum()
+        if y.shape[1] > 1:
+            return error * y.shape[1]
+        return error / max(float(share @ (y[:, 0] - share @ y[:, 0]) ** 2), np.finfo(float).tiny)
 
     def stacked(self) -> dict[int, float]:
         """Weights of the candidates in the reference: one for the best alone, or several.
@@ -149,38 +223,28 @@ class LawRace:
         user-defined `scoring`.
         """
         best, _ = self._best()
-        folds = [f for f in range(len(self.folds)) if (best, f) in self.fits]
-        full = [k for k in range(len(self.priors)) if all((k, f) in self.fits for f in folds)]
-        if len(full) < 2 or len(folds) < len(self.folds):
+        folds = self.shared_folds()
+        if len(self.alive) < 2 or len(folds) < len(self.folds):
             return {best: 1.0}
         predicted, wanted = [], []
         for f in folds:
             test = self.folds[f][1]
-            rows, root = self.data.X[test], np.sqrt(self.data.weights[test])[:, None]
+            root = np.sqrt(self.data.weights[test])[:, None]
             # Targets in units of their deviation, about their means on the training rows.
-            base = self.fits[best, f].data
-            wanted.append((root * (self.data.y[test] - base.centre) / base.unit).ravel())
-            predicted.append(
-                np.stack(
-                    [
-                        (root * (self.fits[k, f].predict(rows) - base.centre) / base.unit).ravel()
-                        for k in full
-                    ],
-                    axis=1,
-                )
-            )
-        weights = stack_weights(predicted, wanted, full.index(best))
-        return {k: float(w) for k, w in zip(full, weights, strict=True) if w > 0}
+            base = self.judged[best, f].fit.data
+
+            def posed(y: NDArray[Any], root: Any = root, base: Any = base) -> NDArray[np.float64]:
+                return np.asarray((root * (y - base.centre) / base.unit).ravel())
+
+            wanted.append(posed(self.data.y[test]))
+            parts = [posed(self.judged[k, f].prediction) for k in self.alive]
+            predicted.append(np.stack(parts, axis=1))
+        weights = stack_weights(predicted, wanted, self.alive.index(best))
+        return {k: float(w) for k, w in zip(self.alive, weights, strict=True) if w > 0}
 
     def fit_without(self, fold: int, weights: Mapping[int, float]) -> LawFit:
         """Return the law, or the stack, fitted to the rows outside a fold."""
-        train = self.folds[fold][0]
-        # If time ran out, a candidate may not have been fitted without this fold yet.
-        fits = [
-            self.fits.get((k, fold)) or fit_law(self.priors[k], self.settings, self.data, train)
-            for k in weights
-        ]
-        return stack(fits, list(weights.values()))
+        return stack([self.judged[k, fold].fit for k in weights], list(weights.values()))
 
     def fit_all(self, weights: Mapping[int, float]) -> LawFit:
         """Return the law, or the stack, fitted to all rows."""
@@ -191,9 +255,9 @@ class LawRace:
     def learned(self, law: LawFit, columns: tuple[str, ...]) -> LearnedLaw:
         """Return what was learned from all rows, for the user."""
         errors = {
-            prior.name: float(np.mean([e for (j, _), (e, _) in self.scores.items() if j == k]))
+            prior.name: float(np.mean([law.error for (j, _), law in self.judged.items() if j == k]))
             for k, prior in enumerate(self.priors)
-            if any(j == k for j, _ in self.scores)
+            if any(j == k for j, _ in self.judged)
         }
         n_rows = min(len(law.data.Z), MOST_ROWS)
         return LearnedLaw(law.law, law.name, errors, law.noise, law.variance, n_rows, columns)
@@ -246,9 +310,10 @@ def learn_law(
     Notes
     -----
     Large tables are sampled at random: the likelihood is computed on at most 500 distinct rows (300
-    in its first steps, which find the inputs), and the dense references are fitted to at most
-    20 000 rows. With more than 100 inputs, the 100 to which the likelihood is most sensitive are
-    kept. Inputs that hardly raise the likelihood are then left out.
+    of noisy data while a fold is held out, fewer in its first steps, which find the inputs), and
+    the dense references are fitted to at most 20 000 rows. With more than 100 inputs, the 100 to
+    which the likelihood is most sensitive are kept. Inputs that hardly raise the likelihood are
+    then left out.
 
     Examples
     --------
@@ -281,11 +346,15 @@ def learn_law(
     data = Data(X[counted], y[counted].reshape(int(counted.sum()), -1), weights[counted])
     priors = [CANDIDATES[name] for name in candidates]
     race = LawRace(priors, LawSettings(seed, input_scale, input_clip), data, folds)
-    search, line = Search(race), ProgressLine("fits of laws") if verbose else None
+    search, line = Search(race, n_jobs=None), ProgressLine("fits of laws") if verbose else None
+
+    def best() -> str:
+        found = search.best_so_far()
+        return "" if found is None else f"best {found[1]}"
 
     def after_task(done: int, planned: int) -> bool:
         if line is not None:
-            line.update(done, planned, lambda: f"best {race.best_so_far()[1]}")
+            line.update(done, planned, best, search.seconds_left())
         return False
 
     if line is not None:
@@ -294,4 +363,5 @@ def learn_law(
     search.run(after_task)
     if line is not None:
         line.close()
-    return race.learned(race.fit_all(race.stacked()), columns)
+    with one_blas_thread():
+        return race.learned(race.fit_all(race.stacked()), columns)

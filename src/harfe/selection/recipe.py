@@ -21,7 +21,7 @@ from harfe.features.pool import FeaturePool
 from harfe.features.units import InputBounds, InputUnits, find_bounds, measure_units
 from harfe.model.expansion import Expansion
 from harfe.model.uncertainty import Posterior
-from harfe.solvers.homes import choose_home, make_problem
+from harfe.solvers.homes import RecomputedProblem, choose_home, make_problem
 from harfe.solvers.path import Reduced, find_core, largest_system, working_numbers
 from harfe.solvers.problem import Problem
 from harfe.solvers.pursuit import PursuitResult, Round, StopReason, pursue
@@ -145,6 +145,10 @@ class Fit:
         """Ridge posterior of the kept coefficients."""
         return Posterior.of(self.problem, self.places, self.alpha, self.expansion)
 
+    def with_posterior(self) -> tuple[Expansion, Posterior]:
+        """The function and the posterior of its coefficients."""
+        return self.expansion, self.posterior()
+
 
 @dataclass(frozen=True)
 class Framing:
@@ -192,16 +196,20 @@ class Framing:
         *,
         largest_support: int,
         graded: bool = False,
+        sample: NDArray[np.intp] | None = None,
     ) -> Posed:
         """Find bounds and units of these rows, and state the problem; all weights are positive.
 
         The check of memory allows for supports of `largest_support` features, and for the larger
-        systems of a path down to them if `graded`.
+        systems of a path down to them if `graded`. With a `sample`, the problem is of these rows
+        only.
         """
         bounds = find_bounds(X, weights, self.input_clip)
         X = bounds.clip(X)
         units = measure_units(X, weights, self.input_scale)
         pool = drawn.in_user_units(units)
+        if sample is not None:
+            X, y, weights = X[sample], y[sample], weights[sample]
         largest, working = _systems(len(y), len(pool), largest_support, graded)
         problem = make_problem(
             pool,
@@ -235,13 +243,12 @@ class Framing:
         infinite = np.full(features.n_variables, np.inf)
         bounds = expansion.bounds or InputBounds(-infinite, infinite)
         with one_blas_thread():
-            problem = make_problem(
+            # A single Gram matrix is needed: storing the features would take longer.
+            problem = RecomputedProblem(
                 features,
                 bounds.clip(X),
                 y,
                 weights,
-                largest_support=len(features),
-                memory_budget=self.memory_budget,
                 fit_intercept=self.fit_intercept,
                 column_scale=self.column_scale,
             )
@@ -270,15 +277,22 @@ class Recipe:
     pursuit : PursuitSettings
     init : str or array
         Where the pursuit starts.
+    selection_rows : int or None
+        Features are chosen on this many of the rows; None stands for all of them.
     """
 
     sampling: Sampling
     framing: Framing
     pursuit: PursuitSettings
     init: Any = "zero"
+    selection_rows: int | None = None
 
     def pose(self, X: NDArray[np.float64], y: NDArray[Any], weights: NDArray[np.float64]) -> Posed:
-        """Draw the features and state the problem that they make of these rows."""
+        """Draw the features and state the problem that they make of the rows to choose on."""
+        sample = None
+        if self.selection_rows is not None and self.selection_rows < len(y):
+            rng = np.random.default_rng([self.sampling.seed, len(y)])
+            sample = np.sort(rng.permutation(len(y))[: self.selection_rows])
         return self.framing.pose(
             self.sampling.draw(),
             X,
@@ -286,6 +300,7 @@ class Recipe:
             weights,
             largest_support=self.pursuit.n_nonzero_coefs,
             graded=isinstance(self.init, str) and self.init != "zero",
+            sample=sample,
         )
 
     def fit(
@@ -304,13 +319,20 @@ class Recipe:
             callback=None if after_round is None else lambda state: after_round(posed, state),
         )
         expansion = posed.expansion(result.support, result.scaled_coef)
+        problem, places = posed.problem, result.support
+        if problem.n_rows < len(y):
+            places = np.arange(len(places))
+            refit, _, expansion = self.framing.refit(
+                expansion, places, X, y.reshape(len(y), -1), weights, self.pursuit.alpha
+            )
+            problem = refit.problem
         return Fit(
             expansion=expansion,
             sampling=self.sampling,
             pool=posed.pool,
             bounds=posed.bounds,
-            problem=posed.problem,
-            places=result.support,
+            problem=problem,
+            places=places,
             n_nonzero_coefs=self.pursuit.n_nonzero_coefs,
             alpha=self.pursuit.alpha,
             summary=FitSummary.of(result),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from harfe._core.folds import Fold
 from harfe.learning.candidates import LearnedLaw
-from harfe.model.expansion import Expansion
-from harfe.model.uncertainty import Posterior
 from harfe.selection.choosing import Choice
 from harfe.selection.recipe import Fit, Template
 
@@ -37,10 +36,14 @@ class SearchOutcome:
         Order and scale of the chosen law.
     kind : {"data", "matched", "refined"}
         How the features were found.
+    sizes : list of int
+        Entries along the second axis of the table.
     fit : Fit
         Fit of all rows.
-    fit_without : callable
-        Fits the rows outside a fold with the settings chosen by the other folds.
+    held_out : list of (Fold, Fit)
+        Folds, and fits of the rows outside them with the settings chosen by the other folds.
+    extent : str
+        How far the search came, as a clause.
     learned_law : LearnedLaw or None
     """
 
@@ -53,8 +56,10 @@ class SearchOutcome:
     order: Any
     scale: Any
     kind: str
+    sizes: list[int]
     fit: Fit
-    fit_without: Callable[[int], tuple[Expansion, Posterior]]
+    held_out: list[tuple[Fold, Fit]]
+    extent: str
     learned_law: LearnedLaw | None = None
 
 
@@ -119,6 +124,7 @@ def params_of_choice(
         "n_nonzero_coefs": final.n_nonzero_coefs,
         "alpha": final.alpha,
         "init": Template.INIT,
+        "selection_rows": None,
     }
     return passed | chosen | dict(own)
 

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import check_scoring
 
+from harfe._core.folds import Fold
+from harfe._core.wording import plural
+
 # A prediction and the held-out rows it is for -> a score; larger is better.
 Scoring = Callable[[NDArray[Any], NDArray[np.intp]], float]
 
@@ -51,6 +54,20 @@ class Data:
             squares.mean(axis=2), axis=0, weights=self.weights[rows]
         )
         return means
+
+
+def sample_fold(fold: Fold, most: int, seed: int) -> Fold:
+    """Return a fold with at most this many training rows and as many held-out rows, at random."""
+    rng = np.random.default_rng(seed)
+    train, test = (
+        rows if len(rows) <= most else np.sort(rng.permutation(rows)[:most]) for rows in fold
+    )
+    return train, test
+
+
+def extent_of_sample(fold: Fold, data: Data) -> str:
+    """State how many of the rows a model was fitted to, as a clause."""
+    return f"the model is fitted to {len(fold[0])} of {plural(len(data.X), 'row')}"
 
 
 class _Fixed(RegressorMixin, BaseEstimator):

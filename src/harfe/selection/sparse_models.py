@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,10 +13,12 @@ from harfe._core.folds import Fold
 from harfe._core.threads import one_blas_thread
 from harfe.learning.candidates import LawFit
 from harfe.learning.matching import Matched, make_points, match, match_memory, most_points
-from harfe.learning.reference import EXACT_ROWS
+from harfe.learning.reference import EXACT_ROWS, POOL
 from harfe.learning.refining import refine
+from harfe.learning.standard_rows import MOST_ROWS
 from harfe.model.expansion import Expansion
 from harfe.selection.choosing import Choice
+from harfe.selection.engine.plan import Cost
 from harfe.selection.race import errors_on_fold
 from harfe.selection.recipe import Fit, FitSummary, Template
 from harfe.selection.rows import Data, Scoring
@@ -25,8 +27,12 @@ from harfe.solvers.pursuit import StopReason
 
 KINDS = ("data", "matched", "refined")
 
-# Maximum number of features to train: a step costs the square of their number.
-_MOST_REFINED = 200
+# A gap to the reference below this share of its held-out error counts as none.
+_INVISIBLE = 0.01
+
+# Maximum number of features to train: a step costs the square of their number. More if even the
+# largest match is no closer to the reference than the reference is to new rows.
+_MOST_REFINED, _MOST_IF_PRECISE = 140, 200
 
 # If memory limits a pool to fewer features than this, it is not worth drawing.
 _FEWEST_FEATURES = 500
@@ -37,11 +43,19 @@ _LARGEST_GAP = 2.0
 
 @dataclass(frozen=True)
 class SparseSettings:
-    """Kinds of models, sizes and ridge weights to try under a law."""
+    """Kinds of models, sizes and ridge weights to try under a law.
+
+    Attributes
+    ----------
+    visible : float
+        Held-out error of the reference in units of the target's variance. Distances from the
+        reference far below it do not show in the errors of sparse models.
+    """
 
     kinds: tuple[str, ...]
     sizes: tuple[int, ...]
     alphas: tuple[float, ...]
+    visible: float = 0.0
 
 
 def pool_within(memory_budget: float, n_rows: int, n_components: int, *, free: bool) -> int:
@@ -74,28 +88,51 @@ def pool_within(memory_budget: float, n_rows: int, n_components: int, *, free: b
     )
 
 
+def matches_memory(n_rows: int, n_features: int) -> float:
+    """Bytes that a law and its matches need: the system of the reference, features at points."""
+    reference = 8 * (3 * n_rows**2 if n_rows <= EXACT_ROWS else POOL * min(n_rows, MOST_ROWS))
+    return max(reference, match_memory(n_features, most_points(n_rows)))
+
+
+def match_cost(n_rows: int, kinds: Sequence[str]) -> Cost:
+    """Expected cost of `sparse_paths`: in proportion to the points, training above all."""
+    return Cost("match", most_points(n_rows) * (5e-5 + 1e-4 * ("refined" in kinds)))
+
+
 def sparse_paths(
-    template: Template, law: LawFit, kinds: Sequence[str], sizes: Sequence[int]
+    template: Template,
+    law: LawFit,
+    kinds: Sequence[str],
+    sizes: Sequence[int],
+    visible: float = 0.0,
 ) -> dict[str, list[Matched]]:
-    """Match the reference of a law by its features at every size, with or without training."""
+    """Match the reference of a law by its features at every size, with or without training.
+
+    Training starts from the smallest match that is as good as the reference, for all that held-out
+    rows can tell: larger ones cannot gain by it.
+    """
     kinds = [kind for kind in kinds if kind != "data"]
     if not kinds:
         return {}
     rng = np.random.default_rng(template.seed)
     data = law.data
-    small = [s for s in sizes if s <= _MOST_REFINED]
     paths = {}
     with one_blas_thread():
         points = make_points(
             law.reference, data.Z, data.weights, law.law.usage() > 0, law.noise, rng
         )
-        wanted = sizes if "matched" in kinds else [max(small)]
-        plain = match(template.sampling(law.law).draw(), points, wanted)
+        plain = match(template.sampling(law.law).draw(), points, sizes)
         if "matched" in kinds:
             paths["matched"] = plain
+        most = _MOST_REFINED if plain[-1].gap < visible else _MOST_IF_PRECISE
+        small = [s for s in sizes if s <= most]
+        if "refined" in kinds:
+            paths["refined"] = []
         if "refined" in kinds and small:
-            start = [model for model in plain if len(model.support) <= max(small)][-1]
-            paths["refined"] = refine(start, points, small)
+            few = [model for model in plain if len(model.support) <= max(small)]
+            close = [m.gap <= _INVISIBLE * visible for m in few]
+            starts = few[: close.index(True) + 1] if any(close) else few
+            paths["refined"] = refine(starts, points, small, visible)
     return paths
 
 
@@ -119,7 +156,7 @@ def sparse_on_fold(
     models = {}
     Z = law.data.standardise(data.X[test])
     dense = law.predict(data.X[test])
-    paths = sparse_paths(template, law, settings.kinds, sizes)
+    paths = sparse_paths(template, law, settings.kinds, sizes, settings.visible)
     for k, kind in enumerate(settings.kinds):
         if kind == "data":
             # More features than rows are determined by nothing but the ridge penalty.
@@ -153,44 +190,34 @@ def fit_sparse(
     settings: SparseSettings,
     choice: Choice,
     data: Data,
-    known: Mapping[tuple[str, int], Matched] | None = None,
-    usual_gap: float = np.inf,
+    model: Matched | None = None,
 ) -> Fit:
     """Fit the rows that a law was fitted to with the kind, size and ridge weight of a choice.
 
-    Parameters
-    ----------
-    known : mapping, optional
-        Matches already made for these rows, by kind and size.
-    usual_gap : float
-        Largest gap to the reference that the choice had in a fold.
-
-    Returns
-    -------
-    Fit
+    `model` is the match of that kind and size, if it is known.
     """
     kind, s = settings.kinds[choice.pool], settings.sizes[choice.size]
     if kind == "data":
         recipe = template.recipe(law.law, s, settings.alphas[choice.alpha])
         return recipe.fit(data.X, data.y, data.weights)
-    model = (known or {}).get((kind, s))
-    model = model or _sparse_model(template, law, kind, s, settings, usual_gap)
+    if model is None:
+        sizes = [t for t in settings.sizes if t >= s]
+        path = sparse_paths(template, law, [kind], sizes, settings.visible)[kind]
+        # Training ends early if features become dependent.
+        if not path:
+            path = sparse_paths(template, law, ["matched"], sizes, settings.visible)["matched"]
+        model = close_model(path, s, np.inf)
     return matched_fit(template, law, model, prior_alpha(law, s), data)
 
 
-def _sparse_model(
-    template: Template, law: LawFit, kind: str, s: int, settings: SparseSettings, usual_gap: float
-) -> Matched:
+def close_model(path: Sequence[Matched], s: int, usual_gap: float) -> Matched:
     """The smallest model with s features or more that is as close to its reference as in the folds.
 
     Training can end in a poor optimum, which the gap to the reference reveals; the next size ends
     elsewhere.
     """
-    sizes = [t for t in settings.sizes if t >= s]
-    path = sparse_paths(template, law, [kind], sizes)[kind]
-    # Training ends early if features become dependent.
-    path = path or sparse_paths(template, law, ["matched"], sizes)["matched"]
-    return next((model for model in path if model.gap <= _LARGEST_GAP * usual_gap), path[-1])
+    large = [model for model in path if len(model.support) >= s] or path[-1:]
+    return next((model for model in large if model.gap <= _LARGEST_GAP * usual_gap), large[-1])
 
 
 def matched_fit(template: Template, law: LawFit, model: Matched, alpha: float, data: Data) -> Fit:

@@ -13,6 +13,7 @@ from harfe._core.threads import blocks, n_threads, run_blocks
 from harfe.features import kernels
 from harfe.features.pool import FeaturePool, Rows
 from harfe.solvers.problem import ROW_BLOCK, Problem
+from harfe.solvers.threshold import largest_rows, split_largest
 
 COLUMN_SCALES = ("rms", "none")
 
@@ -21,9 +22,13 @@ _FILL_BLOCK = 512
 
 
 class StoredProblem(Problem):
-    """The home that stores A, feature-major: N·rows numbers, filled and standardised in place."""
+    """The home that stores A, feature-major: N·rows numbers, filled and standardised in place.
+
+    A second copy in single precision, for steps of the pursuit, halves the memory that they read.
+    """
 
     feature_block = 1024
+    _single: NDArray[np.float32] | None = None
 
     def __init__(
         self,
@@ -64,6 +69,9 @@ class StoredProblem(Problem):
 
     def _fill(self, write: Callable[[slice], None], column_scale: str) -> None:
         root_weights = np.sqrt(self.weights)
+        # The bound on its rounding errors below is for columns of norm 1.
+        if column_scale == "rms" and self.dtype == np.float64:
+            self._single = np.empty(self._A.shape, np.float32)
 
         def work(part: slice) -> None:
             write(part)
@@ -73,6 +81,8 @@ class StoredProblem(Problem):
             kernels.moments(block, self.weights, mean, squares)
             inverse = self._adopt_moments(part, mean, squares, column_scale == "rms")
             kernels.standardise(block, self.mean[part], inverse, root_weights)
+            if self._single is not None:
+                self._single[part] = block
 
         run_blocks(work, blocks(len(self._A), _FILL_BLOCK))
 
@@ -81,6 +91,39 @@ class StoredProblem(Problem):
 
     def _gather(self, S: NDArray[np.intp], rows: slice) -> NDArray[Any]:
         return self._A[S, rows]
+
+    def step(
+        self, S: NDArray[np.intp], c: NDArray[Any], mu: float, alpha: float, s: int
+    ) -> tuple[NDArray[np.intp], Any]:
+        """The same features as those of `Problem.step`, mostly ranked in single precision.
+
+        Features so near to the threshold that rounding may decide are ranked in double precision.
+        """
+        single = self._single
+        if single is None:
+            return super().step(S, c, mu, alpha, s)
+        M, N, T = self.shape
+        residual = self._residual(S, c)
+        rss = np.sum(residual**2, axis=0) / M
+        unit = np.sqrt(np.where(rss > 0, rss, 1.0))
+        scaled = (residual / unit).astype(np.float32)
+        shrunk = np.zeros((N, T))
+        shrunk[S] = (1 - mu * alpha) * c
+        stepped = np.empty((N, T))
+
+        def work(features: slice) -> None:
+            total = np.zeros((features.stop - features.start, T))
+            for rows in blocks(self.n_rows, ROW_BLOCK):
+                total += single[features, rows] @ scaled[rows]
+            stepped[features] = shrunk[features] + total * (mu * unit / M)
+
+        run_blocks(work, blocks(N, 2 * self.feature_block))
+        # Of a sum of n products, rounding changes at most (n + 3) u Σ|a||r|, u half an epsilon.
+        error = (ROW_BLOCK + 3) * np.finfo(np.float32).eps / 2 * mu * np.sqrt(np.sum(rss))
+        surely, maybe = split_largest(stepped, s, self.usable, 2 * error)
+        exact = shrunk[maybe] + mu * self.pull_back(maybe, residual)
+        near = maybe[largest_rows(exact, s - len(surely))]
+        return np.sort(np.concatenate([surely, near])), rss
 
 
 class RecomputedProblem(Problem):
@@ -101,12 +144,23 @@ class RecomputedProblem(Problem):
         self._rows = Rows.of(X)
         self._root_weights = np.sqrt(weights)
         self._inverse = np.empty(len(pool))
+        self._normal: tuple[NDArray[np.intp], NDArray[Any], NDArray[Any]] | None = None
 
         def work(part: slice) -> None:
             mean, squares = self._moments(part)
             self._inverse[part] = self._adopt_moments(part, mean, squares, column_scale == "rms")
 
         run_blocks(work, blocks(len(pool), self.feature_block))
+
+    def normal(
+        self,
+        S: NDArray[np.intp],
+        known: tuple[NDArray[np.intp], NDArray[Any]] | None = None,
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """`Problem.normal`; the last result is kept: the posterior of a fit needs it again."""
+        if self._normal is None or not np.array_equal(self._normal[0], S):
+            self._normal = (S.copy(), *super().normal(S, known))
+        return self._normal[1].copy(), self._normal[2].copy()
 
     def _raw(self, pool: FeaturePool, rows: slice) -> NDArray[Any]:
         out = np.empty((len(pool), rows.stop - rows.start), self.mean.dtype)
@@ -180,11 +234,12 @@ def choose_home(
 ) -> type[StoredProblem | RecomputedProblem]:
     """Choose the home by the memory it needs, before allocating any.
 
-    A is stored if rows × N numbers and the working space of the solves fit into `memory_budget`
-    bytes; otherwise every pass recomputes it in tiles, which takes longer (how much:
-    ``benchmarks/speed.py``). If not even the tiles and the restricted systems fit, a MemoryError
-    says what to change. `largest_support` is the size of the largest system that will be solved:
-    s, or more with a graded start; `working_numbers` is how many more numbers that start stores.
+    A is stored if rows × N numbers, those of its copy in single precision (of real features), and
+    the working space of the solves fit into `memory_budget` bytes; otherwise every pass recomputes
+    it in tiles, which takes longer (how much: ``benchmarks/speed.py``). If not even the tiles and
+    the restricted systems fit, a MemoryError says what to change. `largest_support` is the size of
+    the largest system that will be solved: s, or more with a graded start; `working_numbers` is how
+    many more numbers that start stores.
     """
     m, N, s = n_rows, n_features, largest_support
     side = min(s, m)
@@ -193,7 +248,8 @@ def choose_home(
     solve = 3 * side**2 + 2 * s * min(m, max(s, ROW_BLOCK)) + working_numbers
     vectors = m * (n_inputs + 4 * n_targets) + N * (4 * n_targets + 4)
     tiles = n_threads() * RecomputedProblem.feature_block * min(m, ROW_BLOCK)
-    stored = itemsize * (m * N + solve + vectors)
+    single = 4 * m * N if itemsize == 8 else 0
+    stored = itemsize * (m * N + solve + vectors) + single
     recomputed = itemsize * (tiles + solve + vectors)
     if stored <= memory_budget:
         return StoredProblem

@@ -12,7 +12,8 @@ The contract of every home, which is all that the pursuit may use:
   Σ w|y - ȳ|²/M of each target;
 - ``gradient(S, c)`` -> A*W(y - ȳ - A c)/M over all N features, and the residual sum of squares
   over M for each target, at the point c supported on S: the expensive call, one pass over the
-  features; ``rss(S, c)`` -> the second part alone;
+  features; ``step(S, c, μ, α, s)`` -> the s features that are largest after a gradient step, for
+  which a home may need less than the gradient, and the same sum; ``rss(S, c)`` -> that sum alone;
 - ``normal(S, known)`` -> (A_S*WA_S/M, A_S*Wy/M); rows of a Gram matrix known from an earlier
   support are reused where S has the same feature at the same place;
 - ``n_rows``, and if there are fewer rows than features in the support and the home
@@ -37,6 +38,7 @@ import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from harfe._core.threads import blocks, run_blocks
+from harfe.solvers.threshold import largest_rows
 
 # A feature whose deviation is below this share of its root-mean-square counts as constant.
 _CONSTANT = 1e-6
@@ -155,6 +157,18 @@ class Problem(ABC):
         run_blocks(work, blocks(N, self.feature_block))
         g[~self.usable] = 0
         return g, np.sum(np.abs(residual) ** 2, axis=0) / M
+
+    def step(
+        self, S: NDArray[np.intp], c: NDArray[Any], mu: float, alpha: float, s: int
+    ) -> tuple[NDArray[np.intp], Any]:
+        """The s largest of c̃ = (1 - μα) c + μ A*W(y - A c)/M, and Σ w|y - A c|²/M of each target.
+
+        c is supported on S; "largest" is by the norm over the targets, ties to the lower index.
+        """
+        gradient, rss = self.gradient(S, c)
+        stepped = mu * gradient
+        stepped[S] += (1 - mu * alpha) * c
+        return largest_rows(stepped, s, self.usable), rss
 
     def rss(self, S: NDArray[np.intp], c: NDArray[Any]) -> NDArray[np.float64]:
         """Σ w|y - A c|²/M of each target, at c on S."""

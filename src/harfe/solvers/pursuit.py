@@ -25,7 +25,6 @@ from harfe.solvers.ridge import RestrictedRidge
 from harfe.solvers.settings import PursuitSettings
 from harfe.solvers.solution import SparseSolution
 from harfe.solvers.swaps import exchange
-from harfe.solvers.threshold import largest_rows
 
 INITS = ("zero", "graded", "swapped")
 
@@ -264,15 +263,9 @@ def _run(
     # start with an s-sparse c⁰, n = 0
     S, c = start.support, start.coef
     n = 0
-    if not start.is_first_support:
-        gradient, _ = problem.gradient(S, c)
+    idx = S if start.is_first_support else problem.step(S, c, mu, alpha, s)[0]
     while True:
-        if n > 0 or not start.is_first_support:
-            # 1. c̃ⁿ⁺¹ <- (1 - μα) cⁿ + μ A*(y - A cⁿ)/M
-            stepped = mu * gradient
-            stepped[S] += (1 - mu * alpha) * c
-            # 2. idx <- indices of the s largest entries of c̃ⁿ⁺¹
-            S = largest_rows(stepped, s, problem.usable)
+        S = idx
         if (earlier := seen.get(S.tobytes())) is not None:
             reason = StopReason.FIXED_POINT if earlier == n - 1 else StopReason.CYCLE
             break
@@ -281,7 +274,9 @@ def _run(
         c = ridge.solve(S)
         # 6. n = n + 1
         n += 1
-        gradient, rss = problem.gradient(S, c)
+        # 1. c̃ⁿ⁺¹ <- (1 - μα) cⁿ + μ A*(y - A cⁿ)/M; 2. idx <- indices of its s largest entries.
+        # Before the round ends, because the residual for its history is a by-product.
+        idx, rss = problem.step(S, c, mu, alpha, s)
         objectives.append(float(np.sum(rss) + alpha * np.sum(np.abs(c) ** 2)))
         residuals.append(float(np.sqrt(np.sum(rss) / null)) if null > 0 else 0.0)
         state = Round(n, S, c, objectives[-1], residuals[-1])

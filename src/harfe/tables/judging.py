@@ -79,12 +79,15 @@ def judge(
     if uncertainty is None or uncertainty.mean_square is None:
         return None
     folds = _folds_of(model, rows)
+    # A search that was cut short has residuals of the first folds only.
+    sizes = np.cumsum([len(out) for _, out in folds])
+    folds = folds[: 1 + int(np.searchsorted(sizes, len(uncertainty.scores)))]
     square = float(uncertainty.mean_square[target])
     spread = _mean_square(rows.y - np.average(rows.y, weights=rows.weights), rows.weights)
     mine: Measures = {"rmse": float(np.sqrt(square)), "mae": None, "r2": _r2(square, spread)}
     return {
         "kind": OUT_OF_FOLD,
-        "rows": len(rows.y),
+        "rows": sum(len(out) for _, out in folds),
         "folds": len(folds),
         "models": {THIS: mine, **_simple_out_of_fold(rows, folds)},
     }

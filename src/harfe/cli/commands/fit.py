@@ -87,14 +87,17 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
         "--seed", type=_seed, default=0, help="the same seed gives the same model (default 0)"
     )
     group.add_argument(
-        "--max-time", metavar="SECONDS", type=_positive, help="stop the search after this time"
+        "--max-time",
+        metavar="SECONDS",
+        type=_positive,
+        help="limit for the whole fit: the search is cut short",
     )
     group.add_argument(
         "--grid",
         action="store_true",
         help="try a grid of laws instead of learning which inputs and scales matter: faster",
     )
-    group.add_argument("--jobs", metavar="N", type=int, help="parallel processes, for small tables")
+    group.add_argument("--jobs", metavar="N", type=int, help="threads for the search (default all)")
     group.add_argument("--quiet", action="store_true", help="print no progress and no summary")
     fixed = parser.add_argument_group("a single fit with fixed settings (no search)")
     fixed.add_argument(
@@ -163,7 +166,11 @@ def _make_estimator(options: argparse.Namespace) -> Any:
         if options.order is not None:
             fixed["order"] = tuple(range(1, options.order + 1))
         return HARFERegressor(
-            **given, **fixed, residual_cv=options.cv or FOLDS, random_state=options.seed
+            **given,
+            **fixed,
+            residual_cv=options.cv or FOLDS,
+            verbose=not options.quiet,
+            random_state=options.seed,
         )
     from harfe.estimators.regressor_cv import HARFERegressorCV
 

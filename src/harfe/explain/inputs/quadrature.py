@@ -12,9 +12,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg import eigh_tridiagonal
+
+from harfe._core.compiling import compiled
 
 Rule = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -99,7 +100,7 @@ def normal_rule(mean: float, deviation: float, largest_frequency: float) -> Rule
     return mean + deviation * steps, weights / weights.sum()
 
 
-@njit(nogil=True, error_model="numpy", cache=True)
+@compiled(nogil=True, error_model="numpy")
 def _jacobi(points, weights, diagonals, squares):  # type: ignore[no-untyped-def]
     """Recurrence coefficients of the polynomials that are orthogonal on weighted points.
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg as sla
-from numba import njit
 from numpy.typing import NDArray
 
+from harfe._core.compiling import compiled
 from harfe.rivals.solvers.group_lasso import rotated
 
 IndexSet = tuple[int, ...]
@@ -138,7 +138,7 @@ def kernel_block(Z: NDArray[np.float64], bandwidth: float) -> SetBlock:
     return SetBlock(F, U @ V, mean @ V)
 
 
-@njit(cache=True)
+@compiled()
 def _pivoted_factor(Z, tol):  # type: ignore[no-untyped-def]
     """Rows Lᵀ with K ≈ LLᵀ for the Gaussian kernel: Cholesky with the largest residual as pivot."""
     m, k = Z.shape

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg as sla
-from numba import njit
 from numpy.typing import NDArray
 
+from harfe._core.compiling import compiled
 from harfe._core.threads import blocks, run_blocks
 
 # Candidates for λ₀ with all θ = 1, in units of the mean of the kernel's diagonal.
@@ -62,17 +62,17 @@ class Components:
         return Components(self.mains, self.pairs[kept], self.weights[kept])
 
 
-@njit(inline="always", cache=True)
+@compiled(inline="always")
 def _first(t):  # type: ignore[no-untyped-def]
     return t - 0.5
 
 
-@njit(inline="always", cache=True)
+@compiled(inline="always")
 def _second(t):  # type: ignore[no-untyped-def]
     return ((t - 0.5) ** 2 - 1.0 / 12.0) / 2.0
 
 
-@njit(fastmath=True, cache=True)
+@compiled(fastmath=True)
 def _factors(s, t, n, out):  # type: ignore[no-untyped-def]
     """Set out = k(s, t) for one s and n numbers t."""
     a = _first(s)
@@ -84,26 +84,26 @@ def _factors(s, t, n, out):  # type: ignore[no-untyped-def]
         out[i] = a * _first(t[i]) + b * _second(t[i]) - fourth
 
 
-@njit(fastmath=True, cache=True)
+@compiled(fastmath=True)
 def _add_scaled(out, weight, k, n):  # type: ignore[no-untyped-def]
     for i in range(n):
         out[i] += weight * k[i]
 
 
-@njit(fastmath=True, cache=True)
+@compiled(fastmath=True)
 def _add_product(out, weight, k, other, n):  # type: ignore[no-untyped-def]
     for i in range(n):
         out[i] += weight * k[i] * other[i]
 
 
-@njit(fastmath=True, cache=True)
+@compiled(fastmath=True)
 def _add_all_pairs(out, total, squares, n):  # type: ignore[no-untyped-def]
     """Σ_{j<k} k_j k_k = ((Σ k_j)² - Σ k_j²)/2."""
     for i in range(n):
         out[i] += 0.5 * (total[i] * total[i] - squares[i])
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True)
 def _weighted_rows(XT, ZT, mains, pairs, weights, used, out):  # type: ignore[no-untyped-def]
     """out[i, k] = Σ_j θ_j k_j + Σ_{jl} θ_jl k_j k_l for rows i of X and k of Z."""
     k = np.empty((XT.shape[0], _COLUMNS))
@@ -121,7 +121,7 @@ def _weighted_rows(XT, ZT, mains, pairs, weights, used, out):  # type: ignore[no
                 _add_product(row, weights[p], k[pairs[p, 0]], k[pairs[p, 1]], n)
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True)
 def _equal_rows(XT, ZT, paired, out):  # type: ignore[no-untyped-def]
     """out[i, k] = Σ_j k_j, plus all products of two inputs of `paired`."""
     k = np.empty(_COLUMNS)
@@ -143,7 +143,7 @@ def _equal_rows(XT, ZT, paired, out):  # type: ignore[no-untyped-def]
             _add_all_pairs(row, total, squares, n)
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True)
 def _factor_rows(XT, i, ZT, out):  # type: ignore[no-untyped-def]
     """out[j, k] = k(x_ij, z_kj) for all inputs j of row i."""
     for j in range(XT.shape[0]):

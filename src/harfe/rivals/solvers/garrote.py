@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from harfe._core.compiling import compiled
 
 # Stop when no θ changes the fit by more than this share of the target, or after this many sweeps.
 _TOLERANCE = 1e-6
 _SWEEPS = 2000
 
 
-@njit(cache=True)
+@compiled()
 def _sweep(gram, half, theta, slope):  # type: ignore[no-untyped-def]
     """Minimise over one θ at a time; returns the largest change of the fit."""
     largest = 0.0
@@ -28,7 +29,7 @@ def _sweep(gram, half, theta, slope):  # type: ignore[no-untyped-def]
     return largest
 
 
-@njit(cache=True)
+@compiled()
 def _descend(gram, moment, half, theta, tolerance, sweeps):  # type: ignore[no-untyped-def]
     """Minimise θᵀQθ - 2(r - λ/2)ᵀθ over θ ≥ 0 from a start, which is overwritten.
 

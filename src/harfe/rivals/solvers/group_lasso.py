@@ -20,8 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg as sla
-from numba import njit
 from numpy.typing import NDArray
+
+from harfe._core.compiling import compiled
 
 # Allow sums in any order, so that they vectorise.
 _FLAGS = {"reassoc", "contract", "nsz", "arcp"}
@@ -136,7 +137,7 @@ def _fewer_rows(
     return rows[:p], rows[p]
 
 
-@njit(cache=True, fastmath=_FLAGS)
+@compiled(fastmath=_FLAGS)
 def _inner(a, b):  # type: ignore[no-untyped-def]
     total = 0.0
     for i in range(len(a)):
@@ -144,13 +145,13 @@ def _inner(a, b):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, fastmath=_FLAGS)
+@compiled(fastmath=_FLAGS)
 def _add(step, a, out):  # type: ignore[no-untyped-def]
     for i in range(len(a)):
         out[i] += step * a[i]
 
 
-@njit(cache=True)
+@compiled()
 def _best_block(g, d, threshold, out):  # type: ignore[no-untyped-def]
     """The minimiser of ½βᵀdiag(d)β - gᵀβ + threshold‖β‖."""
     norm = np.sqrt(_inner(g, g))
@@ -176,7 +177,7 @@ def _best_block(g, d, threshold, out):  # type: ignore[no-untyped-def]
         out[i] = t * g[i] / (d[i] * t + threshold)
 
 
-@njit(cache=True)
+@compiled()
 def _sweep(columns, power, starts, w, penalty, working, beta, residual, room):  # type: ignore[no-untyped-def]
     """Minimise over every working block in turn, given the others."""
     for j in range(len(w)):
@@ -195,7 +196,7 @@ def _sweep(columns, power, starts, w, penalty, working, beta, residual, room):  
                 beta[first + k] = new[k]
 
 
-@njit(cache=True)
+@compiled()
 def _correlations(columns, starts, w, residual, which, out):  # type: ignore[no-untyped-def]
     """‖F_jᵀ residual‖/w_j of some blocks."""
     for j in range(len(w)):
@@ -206,7 +207,7 @@ def _correlations(columns, starts, w, residual, which, out):  # type: ignore[no-
             out[j] = np.sqrt(total) / w[j]
 
 
-@njit(cache=True)
+@compiled()
 def _objective(starts, w, penalty, beta, residual):  # type: ignore[no-untyped-def]
     size = 0.0
     for j in range(len(w)):
@@ -215,7 +216,7 @@ def _objective(starts, w, penalty, beta, residual):  # type: ignore[no-untyped-d
     return 0.5 * _inner(residual, residual) + penalty * size
 
 
-@njit(cache=True)
+@compiled()
 def _bound(penalty, residual, y, largest):  # type: ignore[no-untyped-def]
     """A lower bound of the objective: its dual at the residual, scaled to be feasible."""
     scale = min(1.0, penalty / largest) if largest > 0.0 else 1.0
@@ -223,7 +224,7 @@ def _bound(penalty, residual, y, largest):  # type: ignore[no-untyped-def]
     return scale * _inner(residual, y) - 0.5 * scale * scale * _inner(residual, residual)
 
 
-@njit(cache=True)
+@compiled()
 def _extrapolate(columns, starts, w, penalty, working, last, y, beta, residual):  # type: ignore[no-untyped-def]
     """Anderson extrapolation of the last sweeps, accepted only if the objective decreases."""
     n = len(last) - 1
@@ -257,7 +258,7 @@ def _extrapolate(columns, starts, w, penalty, working, last, y, beta, residual):
         residual[:] = left
 
 
-@njit(cache=True)
+@compiled()
 def _error(columns, y, beta):  # type: ignore[no-untyped-def]
     left = y.copy()
     for k in range(len(beta)):
@@ -266,7 +267,7 @@ def _error(columns, y, beta):  # type: ignore[no-untyped-def]
     return _inner(left, left)
 
 
-@njit(cache=True)
+@compiled()
 def _path(columns, power, starts, w, y, shares, seen, seen_y, tol, max_sweeps):  # type: ignore[no-untyped-def]
     count, p = len(w), len(columns)
     found, gaps = np.zeros((len(shares), p)), np.zeros(len(shares))

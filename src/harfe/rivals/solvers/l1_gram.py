@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
-from numba import njit
 from numpy.typing import NDArray
+
+from harfe._core.compiling import compiled
 
 # Maximum number of steps on one working set, and of homotopy events per feature; the latter is
 # reached only if rounding errors dominate.
@@ -36,7 +37,7 @@ _SWEEPS = 10
 _FLAGS = {"reassoc", "contract", "nsz"}
 
 
-@njit(cache=True)
+@compiled()
 def _sweep(gram, g, c, penalty, tolerance, sweeps):  # type: ignore[no-untyped-def]
     """Coordinate descent in place, g = b - G c kept up to date; real or complex."""
     for _ in range(sweeps):
@@ -59,7 +60,7 @@ def _sweep(gram, g, c, penalty, tolerance, sweeps):  # type: ignore[no-untyped-d
             break
 
 
-@njit(cache=True, fastmath=_FLAGS)
+@compiled(fastmath=_FLAGS)
 def _append(factor, size, row, corner):  # type: ignore[no-untyped-def]
     """Append a row of the matrix to its Cholesky factor; False if not positive definite."""
     for i in range(size):
@@ -75,7 +76,7 @@ def _append(factor, size, row, corner):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, fastmath=_FLAGS)
+@compiled(fastmath=_FLAGS)
 def _remove(factor, size, place):  # type: ignore[no-untyped-def]
     """Remove one row and column from the Cholesky factor, by rotations."""
     for i in range(place, size - 1):
@@ -93,7 +94,7 @@ def _remove(factor, size, place):  # type: ignore[no-untyped-def]
             factor[k, i + 1] = cosine * b - sine * a
 
 
-@njit(cache=True, fastmath=_FLAGS)
+@compiled(fastmath=_FLAGS)
 def _follow(gram, g, c, factor, penalty, shift, most):  # type: ignore[no-untyped-def]
     """Homotopy in place from c, with g = b - (G + shift)c and the factor for the non-zeros of c.
 

@@ -1,0 +1,1 @@
+"""Running a search: plans of tasks, threads, time limits, progress, resumption."""
