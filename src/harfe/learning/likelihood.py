@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult, minimize
 
-from harfe._core.threads import blocks, one_blas_thread, run_blocks
+from harfe._core.threads import one_blas_thread
 from harfe.features import law_kernels
 from harfe.learning import cholesky
 
@@ -184,29 +184,11 @@ class Likelihood:
         self, settings: KernelSettings, G: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Derivatives of Σ G_ik k(x_i, x_k) with respect to log σ, log p and log η."""
-        d, m = self.XT.shape
-        parts = blocks(m, law_kernels.ROWS)
-        by_rate, by_p = np.zeros((2, len(parts), d))
-        by_eta = np.zeros((len(parts), len(settings.order_weights)))
-
-        def work(rows: slice) -> None:
-            k = rows.start // law_kernels.ROWS
-            law_kernels.gradient_rows(
-                self.XT,
-                settings.scales**2 / 2,
-                settings.inclusion,
-                settings.order_weights,
-                G,
-                rows.start,
-                rows.stop,
-                by_rate[k],
-                by_p[k],
-                by_eta[k],
-            )
-
-        run_blocks(work, reversed(parts))
-        # The rate is σ²/2.
-        return 2 * by_rate.sum(axis=0), by_p.sum(axis=0), by_eta.sum(axis=0)
+        rates = settings.scales**2 / 2
+        by_rate, by_p, by_eta = law_kernels.kernel_gradient(
+            self.XT, rates, settings.inclusion, settings.order_weights, G
+        )
+        return 2 * by_rate, by_p, by_eta
 
     def _penalty(self, theta: NDArray[np.float64], own: int) -> tuple[float, NDArray[np.float64]]:
         prior = self.prior
