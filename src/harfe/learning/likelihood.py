@@ -36,9 +36,13 @@ _LARGEST_NOISE = np.log(10.0)
 _START_SCALE, _START_NOISE = 0.5, 0.1
 _ORDER_PENALTY = 0.25
 
-# L-BFGS ends when two steps together gain less than this: a difference of log likelihoods that no
-# data can tell from none.
-_SMALLEST_GAIN = 0.3
+# Added to the diagonal of a covariance, in units of its trace: rounding makes the kernel of nearby
+# rows indefinite by about this much.
+_JITTER = 1e-14
+
+# L-BFGS ends when so many steps together gain less than this: a difference of log likelihoods that
+# no data can tell from none.
+_STEPS, _SMALLEST_GAIN = 3, 0.3
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,25 @@ class KernelSettings:
         )
 
 
+    def factor(
+        self, XT: NDArray[np.float64], weights: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Cholesky factor of the covariance K + 1 + ν diag(1/w) of rows, in the lower triangle.
+
+        Where the noise is too small for a factor, as little as possible is added to it.
+        """
+        noise = self.noise / weights
+        jitter = _JITTER * float(np.sum(1 + self.variance() + noise))
+        L = None
+        while L is None:
+            C = self.kernel(XT, fill=False)
+            C += 1.0
+            C[np.diag_indices(len(C))] += noise + jitter
+            L = cholesky.factor(C)
+            jitter *= 10
+        return L
+
+
 @dataclass(frozen=True)
 class Likelihood:
     """The penalised likelihood of some rows under laws with one prior.
@@ -152,17 +175,18 @@ class Likelihood:
             float(np.exp(theta[-1])),
         )
 
+    def parameters(self, settings: KernelSettings) -> NDArray[np.float64]:
+        """Logarithms of the parameters, of which those of all inputs are positive."""
+        own = slice(1) if self.prior.isotropic else slice(None)
+        parts = settings.scales[own], settings.inclusion[own], settings.order_weights[2:]
+        return np.log(np.concatenate([*parts, [settings.noise]]))
+
     def __call__(self, theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Penalised negative log likelihood, up to a constant, and its gradient."""
         settings = self.settings(theta)
-        m, T = self.y.shape
+        T = self.y.shape[1]
         # Only the lower triangle of a symmetric matrix is ever used.
-        C = settings.kernel(self.XT, fill=False)
-        C += 1.0
-        C[np.diag_indices(m)] += settings.noise / self.weights
-        L = cholesky.factor(C)
-        if L is None:
-            return np.inf, np.zeros_like(theta)
+        L = settings.factor(self.XT, self.weights)
         solved = cholesky.solve(L, self.y)
         # A row of weight w is w equal rows: their scatter is zero, but its likelihood is not.
         surplus = float(np.sum(self.weights - 1.0))
@@ -214,13 +238,22 @@ class Likelihood:
         values: list[float] = []
 
         def after_step(intermediate_result: OptimizeResult) -> None:
-            values.append(float(intermediate_result.fun))
-            if len(values) > 2 and values[-3] - values[-1] < _SMALLEST_GAIN:
+            values.append(unit * float(intermediate_result.fun))
+            if len(values) > _STEPS and values[-1 - _STEPS] - values[-1] < _SMALLEST_GAIN:
                 raise StopIteration
 
         with one_blas_thread():
+            # Where all variables are bounded, SciPy's first step is the whole gradient, however
+            # long, and the line search may not find back: in these units it has length 1.
+            start = self(theta)
+            unit = max(float(np.linalg.norm(start[1])), 1.0)
+
+            def scaled(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+                value, gradient = start if np.array_equal(x, theta) else self(x)
+                return value / unit, gradient / unit
+
             found = minimize(
-                self,
+                scaled,
                 theta,
                 jac=True,
                 method="L-BFGS-B",
@@ -228,7 +261,7 @@ class Likelihood:
                 options={"maxiter": steps, "maxcor": 20},
                 callback=after_step,
             )
-        return found.x, float(found.fun)
+        return found.x, unit * float(found.fun)
 
     def worth_keeping(
         self, theta: NDArray[np.float64], value: float, share: float = 1.0

@@ -32,10 +32,6 @@ POOL = 3000
 
 _PREDICT_BLOCK = 2048
 
-# Added to the diagonal, in units of the trace: rounding makes the kernel of nearby rows indefinite
-# by about this much.
-_JITTER = 1e-14
-
 
 class Reference(Protocol):
     """A dense function of standardised inputs."""
@@ -57,17 +53,8 @@ class ExactReference:
         """Solve (K + 1 + ν/w) β = t."""
         used = settings.used()
         XT = np.ascontiguousarray(data.Z[:, settings.inclusion > 0].T)
-        diagonal = np.diag_indices(len(data.Z))
-        noise = settings.noise / data.weights
-        jitter = _JITTER * float(np.sum(1 + settings.variance() + noise))
         with one_blas_thread():
-            L = None
-            while L is None:
-                C = used.kernel(XT, fill=False)
-                C += 1.0
-                C[diagonal] += noise + jitter
-                L = cholesky.factor(C)
-                jitter *= 10
+            L = used.factor(XT, data.weights)
             beta = cholesky.solve(L, data.t)
         return cls(settings, XT, np.ascontiguousarray(beta))
 
