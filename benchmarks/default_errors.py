@@ -29,11 +29,12 @@ from harfe.datasets import load_real, make_function
 
 STORED = Path(__file__).with_suffix(".json")
 
-# Number of splits of every table.
-UCI = {"autos": 2, "yacht": 2, "autompg": 2, "stock": 2, "energy": 4, "concrete": 6, "airfoil": 4}
-UCI["wine"] = 2
-REAL = {"housing": 2, "insulin": 2, "music": 2, "forestfire": 2, "propulsion": 8, "speech": 2}
-REAL["skillcraft"] = 2
+# Number of splits of every table; those of UCI are stored in the folder `uci`.
+UCI = {"autos": 4, "yacht": 2, "autompg": 2, "stock": 4, "energy": 4, "concrete": 6, "airfoil": 6}
+UCI |= {"wine": 4, "sml": 2, "pumadyn32nm": 2, "pol": 2, "kin40k": 2}
+UCI = {f"uci {name}": n for name, n in UCI.items()}
+REAL = {"propulsion": 8, "galaxy": 2, "skillcraft": 2, "airfoil": 4, "forestfire": 4, "housing": 4}
+REAL |= {"music": 2, "insulin": 4, "speech": 4, "telemonitor": 2, "ccpp": 2}
 FRIEDMAN = {"friedman1": 4, "friedman2": 4, "friedman3": 4}
 SHARE = 0.9
 
@@ -50,6 +51,7 @@ def load(name: str, split: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
         a, b = np.split(rows, [int(0.8 * len(rows))])
         return data.X_train[a], data.y_train[a], data.X_train[b], data.y_train[b]
     folder = Path(os.environ["HARFE_DATA"]) / "uci"
+    name = name.removeprefix("uci ")
     with gzip.open(folder / f"{name}.csv.gz") as file:
         table = np.loadtxt(file, delimiter=",")
     with gzip.open(folder / f"{name}.mask.csv.gz") as file:

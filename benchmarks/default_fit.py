@@ -6,18 +6,20 @@ For every table: processor and wall seconds and test error (RMSE) of ``HARFERegr
 scikit-learn's Gaussian process (a length scale per input, at most 1000 rows) and of CatBoost
 (``pip install "harfe[benchmark]"``; left out if missing), each with its defaults, each fitted once
 after a warm-up. `default_fit.json` holds the same numbers for an earlier commit, with the seconds
-that its machine took for a fixed workload of BLAS and sines; the last columns compare in units of
-that workload. --record writes that file. Synthetic tables are Friedman 1 with noise, judged without
+that its machine took for a fixed workload of BLAS and sines (the median of a dozen, between the
+tables); the last columns compare in units of that workload. --record writes that file. Synthetic tables are Friedman 1 with noise, judged without
 it; real ones need HARFE_DATA with the folder `uci`, split 0.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gzip
 import json
 import os
 import subprocess
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -131,6 +133,38 @@ def mean(values: list[float]) -> float:
     return float(np.exp(np.mean(np.log(values)))) if values else np.nan
 
 
+def show(
+    found: dict[str, dict[str, Any]], methods: list[str], before: dict[str, Any] | None, unit: float
+) -> None:
+    """Print a row for every table, and the means of the ratios to an earlier run."""
+    print("seconds of processor / seconds of wall / RMSE")
+    print("| table | " + " | ".join(methods) + " | before (scaled) | processor | wall | error |")
+    print("|---" * (len(methods) + 5) + "|")
+    ratios: dict[str, list[float]] = {"processor": [], "wall": [], "rmse": []}
+    for name, results in found.items():
+        cells = [cell(results[method]) if method in results else "-" for method in methods]
+        compared = ["-"] * 4
+        if before is not None and name in before["tables"]:
+            scale = unit / before["calibration"]
+            old, new = before["tables"][name]["harfe"], results["harfe"]
+            old = old | {key: old[key] * scale for key in ("processor", "wall")}
+            ratios["processor"].append(new["processor"] / old["processor"])
+            ratios["wall"].append(new["wall"] / new["processor"])
+            ratios["rmse"].append(new["rmse"] / old["rmse"])
+            compared = [cell(old), *(f"{values[-1]:.2f}" for values in ratios.values())]
+        print("| " + " | ".join([name, *cells, *compared]) + " |")
+    if ratios["processor"]:
+        print(
+            f"geometric means: processor {mean(ratios['processor']):.3f} of before, wall "
+            f"{mean(ratios['wall']):.2f} of processor, error {mean(ratios['rmse']):.3f} of before"
+        )
+
+
+def cell(result: dict[str, float]) -> str:
+    """A result as text."""
+    return f"{result['processor']:.2f} / {result['wall']:.2f} / {result['rmse']:.4g}"
+
+
 def main() -> None:
     """Print the table; record it on request."""
     parser = argparse.ArgumentParser(
@@ -144,44 +178,16 @@ def main() -> None:
     X, y = load("100 x 7")[:2]
     HARFERegressorCV(cv=2, random_state=0).fit(X, y)  # compiles
     units = [calibrate()]
-    before = json.loads(STORED.read_text()) if STORED.exists() and not options.record else None
-    print("seconds of processor / seconds of wall / RMSE")
-    print("| table | " + " | ".join(methods) + " | before (scaled) | processor | wall | error |")
-    print("|---" * (len(methods) + 5) + "|")
     found: dict[str, dict[str, Any]] = {}
-    ratios: dict[str, list[float]] = {"processor": [], "wall": [], "rmse": []}
     for name in tables(options.only):
         found[name] = {}
-        units.append(calibrate())
         for method, make in methods.items():
-            try:
+            print(f"{name}: {method}", file=sys.stderr, flush=True)
+            with contextlib.suppress(ImportError):
                 found[name][method] = measure(make, name)
-            except ImportError:
-                found[name][method] = None
-        cells = [
-            "-" if r is None else f"{r['processor']:.2f} / {r['wall']:.2f} / {r['rmse']:.4g}"
-            for r in found[name].values()
-        ]
-        compared = ["-"] * 4
-        if before is not None and name in before["tables"]:
-            old, new = before["tables"][name]["harfe"], found[name]["harfe"]
-            # The speed of the machine varies: the workload is measured before every table.
-            scale = units[-1] / before["calibration"]
-            pairs = {
-                "processor": new["processor"] / (old["processor"] * scale),
-                "wall": new["wall"] / new["processor"],
-                "rmse": new["rmse"] / old["rmse"],
-            }
-            for key, value in pairs.items():
-                ratios[key].append(value)
-            was = f"{old['processor'] * scale:.2f} / {old['wall'] * scale:.2f} / {old['rmse']:.4g}"
-            compared = [was, *(f"{value:.2f}" for value in pairs.values())]
-        print("| " + " | ".join([name, *cells, *compared]) + " |", flush=True)
-    if ratios["processor"]:
-        print(
-            f"geometric means: processor {mean(ratios['processor']):.3f} of before, wall "
-            f"{mean(ratios['wall']):.2f} of processor, error {mean(ratios['rmse']):.3f} of before"
-        )
+        units.append(calibrate())
+    before = json.loads(STORED.read_text()) if STORED.exists() and not options.record else None
+    show(found, list(methods), before, float(np.median(units)))
     middle, low, high = np.median(units), min(units), max(units)
     print(f"calibration: {middle:.3f} s of one processor, {low:.3f} to {high:.3f}")
     if options.record:

@@ -543,15 +543,34 @@ def test_errors_are_those_of_references_fitted_without_the_fold():
     learned = learn_law(X, y, candidates=["pairs"], cv=folds, random_state=0)
     seed = np.random.RandomState(0).randint(np.iinfo(np.int32).max)
     own = LawSettings(int(seed))
-    errors = []
+    errors, starts = [], []
     for train, test in folds:
         data = standardise(X[train], y[train, None], np.ones(40), own)
         found = fit_candidate(CANDIDATES["pairs"], data, own)
+        starts.append(found.kernel)
         errors.append(np.mean((y[test] - found.predict(X[test])[:, 0]) ** 2))
     assert learned.errors == {"pairs": pytest.approx(np.mean(errors), rel=1e-9)}
-    whole = fit_candidate(CANDIDATES["pairs"], standardise(X, y[:, None], np.ones(60), own), own)
+    data = standardise(X, y[:, None], np.ones(60), own)
+    whole = fit_candidate(CANDIDATES["pairs"], data, own, starts)
     assert learned.law == whole.law
     assert (learned.noise, learned.variance) == (whole.noise, whole.variance)
+
+
+def test_a_law_is_refitted_from_the_likeliest_start():
+    X, y = friedman(150, 11)
+    own = LawSettings(0)
+    data = standardise(X, y[:, None], np.ones(150), own)
+    prior = CANDIDATES["pairs"]
+    found = fit_candidate(prior, data, own)
+    assert found.kernel.noise == found.noise
+    # as fitted to something else, with other inputs
+    wrong = replace(found.kernel, inclusion=np.roll(found.kernel.inclusion, 5), noise=1.0)
+    again = fit_candidate(prior, data, own, [wrong, found.kernel])
+    np.testing.assert_array_equal(again.law.usage() > 0, found.law.usage() > 0)
+    np.testing.assert_allclose(again.law.scale, found.law.scale, rtol=0.2)
+    assert again.noise == pytest.approx(found.noise, rel=0.2)
+    lost = fit_candidate(prior, data, own, [wrong])
+    assert lost.noise > 2 * again.noise
 
 
 def test_equal_seeds_are_equal_results():

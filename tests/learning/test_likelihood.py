@@ -157,13 +157,38 @@ def test_targets_add_up():
     np.testing.assert_allclose(both(theta)[1], one(theta)[1] + two(theta)[1], rtol=1e-9, atol=1e-11)
 
 
-def test_a_covariance_that_is_not_positive_is_infinitely_unlikely():
+def test_a_covariance_that_is_not_positive_is_made_so():
     likelihood = Likelihood(np.ones((2, 30)), np.ones((30, 1)), np.ones(30), Prior("pairs", 2))
     theta = likelihood.start()
     theta[-1] = -800.0  # no noise, and all rows are equal
     value, gradient = likelihood(theta)
-    assert value == np.inf
-    np.testing.assert_array_equal(gradient, np.zeros(len(theta)))
+    assert np.isfinite(value)
+    assert np.all(np.isfinite(gradient))
+    settings = likelihood.settings(theta)
+    L = np.tril(settings.factor(likelihood.XT, likelihood.weights))
+    C = settings.kernel(likelihood.XT) + 1.0
+    np.testing.assert_allclose(L @ L.T, C, rtol=1e-10)
+
+
+@pytest.mark.parametrize("prior", PRIORS, ids=lambda prior: prior.name)
+def test_the_value_alone_and_the_parameters_of_settings(prior):
+    likelihood = make(prior)
+    theta = likelihood.start() + np.random.default_rng(0).normal(size=len(likelihood.start())) / 5
+    assert likelihood.value(theta) == likelihood(theta)[0]
+    np.testing.assert_allclose(likelihood.parameters(likelihood.settings(theta)), theta, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_descent_survives_a_long_gradient(seed):
+    """Rows with equal inputs: a step as long as the gradient leads where there is no factor."""
+    XT, y = planted(150, 6, seed)
+    likelihood = Likelihood(np.rint(XT), y, np.ones(150), CANDIDATES["fours"])
+    values = []
+    for noise in (0.02, 0.06, 0.2, 2.0):
+        theta = likelihood.start()
+        theta[-1] = np.log(noise)
+        values.append(likelihood.descend(theta, 60)[1])
+    np.testing.assert_allclose(values, min(values), atol=0.5)
 
 
 # --- Weights ---

@@ -127,25 +127,6 @@ def test_the_matrix_is_that_of_gauss_newton_with_coefficients_projected_out(targ
     assert np.linalg.eigvalsh(matrix).min() > -1e-6 * np.trace(matrix)
 
 
-def test_the_matrix_takes_every_kth_of_many_points():
-    pool, points = make(n=4, P=6000, noise=1e-5)
-    problem = _Problem(points)
-    state = problem.project(pool)
-    matrix, _ = problem.slopes(state)
-    # of 6000 points a sixth are enough
-    z, Z = (points.Z @ pool.weights().toarray() + pool.phases)[::6], points.Z[::6]
-    w = points.weights[::6]
-    feature, column = np.nonzero(pool.indices >= 0)
-    J = np.column_stack([np.cos(z), np.cos(z)[:, feature] * Z[:, pool.indices[feature, column]]])
-    J = (J - w @ J / w.sum()) * np.sqrt(w)[:, None]
-    A = state.A[:, ::6].T
-    ridge = 1e-5 * np.trace(A.T @ A) / 4
-    J -= A @ np.linalg.solve(A.T @ A + ridge * np.eye(4), A.T @ J)
-    c = state.coef[np.concatenate([np.arange(4), feature]), 0]
-    expected = J.T @ J / len(J) * np.outer(c, c)
-    np.testing.assert_allclose(matrix, expected, atol=1e-4 * np.abs(expected).max())
-
-
 # --- training ------------------------------------------------------------------------------------
 
 

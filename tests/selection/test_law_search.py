@@ -42,7 +42,7 @@ SMALL = {
 NEVER, ALWAYS = 1.0, -1e9  # gains that a stack must have
 
 
-def fit_law(template, prior, data, rows, activation="sin"):
+def fit_law(template, prior, data, rows, activation="sin", starts=()):
     """The law that a search with this template fits to some rows."""
     law = LawSettings(
         template.seed,
@@ -50,7 +50,14 @@ def fit_law(template, prior, data, rows, activation="sin"):
         template.framing.input_clip,
         activation=activation,
     )
-    return learn_law.fit_law(prior, law, data, rows)
+    return learn_law.fit_law(prior, law, data, rows, starts)
+
+
+def fit_law_to_all(model, data, folds):
+    """The law that a search fits to all rows, from those without folds."""
+    template, prior = model._template(60.0, True), CANDIDATES[model.learned_law_.candidate]
+    starts = [fit_law(template, prior, data, train).kernel for train, _ in folds]
+    return fit_law(template, prior, data, np.arange(60), starts=starts)
 
 
 def stack_from(patch, gain):
@@ -324,12 +331,7 @@ def test_the_law_with_the_lowest_held_out_error_wins(xy, single):
     }
     assert model.learned_law_.errors == pytest.approx(errors, rel=1e-9)
     assert model.learned_law_.candidate == min(errors, key=errors.get)
-    final = fit_law(
-        model._template(60.0, True),
-        CANDIDATES[model.learned_law_.candidate],
-        data,
-        np.arange(60),
-    )
+    final = fit_law_to_all(model, data, folds)
     assert model.law_ == final.law
     assert model.learned_law_.noise == final.noise
     assert model.learned_law_.variance == final.variance
@@ -337,14 +339,8 @@ def test_the_law_with_the_lowest_held_out_error_wins(xy, single):
 
 def test_the_model_is_that_of_all_rows_at_the_chosen_size(xy, single):
     X, y = xy
-    _, model = single
-    data = Data(X, y[:, None], np.ones(60))
-    law = fit_law(
-        model._template(60.0, True),
-        CANDIDATES[model.learned_law_.candidate],
-        data,
-        np.arange(60),
-    )
+    folds, model = single
+    law = fit_law_to_all(model, Data(X, y[:, None], np.ones(60)), folds)
     assert model.fit_ != "data"
     paths = sparse_paths(model._template(60.0, True), law, model.pools_, SIZES)[model.fit_]
     (found,) = (path for path in paths if len(path.support) == model.n_nonzero_coefs_)
@@ -361,9 +357,9 @@ def test_of_many_rows_only_the_two_best_laws_go_on():
 
     original = learn_law.fit_law
 
-    def spy(prior, settings, data, rows):
+    def spy(prior, settings, data, rows, starts=()):
         seen.append((prior.name, len(rows)))
-        return original(prior, settings, data, rows)
+        return original(prior, settings, data, rows, starts)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(learn_law, "fit_law", spy)
@@ -913,9 +909,9 @@ def calls(monkeypatch):
 
     original = learn_law.fit_law
 
-    def law_spy(prior, settings, data, rows):
+    def law_spy(prior, settings, data, rows, starts=()):
         seen.laws.append((prior.name, len(rows)))
-        return original(prior, settings, data, rows)
+        return original(prior, settings, data, rows, starts)
 
     def fold_spy(*args):
         seen.folds.append((args[2].kinds, len(args[4][0])))

@@ -74,16 +74,17 @@ def test_the_visible_error_is_a_share_of_the_variance():
 
 def test_folds_use_fewer_rows_than_the_final_law(monkeypatch):
     data, rows = make_function("friedman1", 700, random_state=0), []
-    original = candidates._fit_kernel
+    original = candidates._likelihood
 
-    def spy(prior, standard, settings):
-        rows.append((len(standard.Z), settings.rows_if_noisy))
-        return original(prior, standard, settings)
+    def spy(prior, standard, settings, kept, n_rows):
+        rows.append((len(standard.Z), n_rows))
+        return original(prior, standard, settings, kept, n_rows)
 
-    monkeypatch.setattr(candidates, "_fit_kernel", spy)
+    monkeypatch.setattr(candidates, "_likelihood", spy)
     model = HARFERegressorCV(300, n_nonzero_coefs=[5], alphas=[1e-3], cv=2, random_state=0)
     model.fit(data.X, data.y)
-    assert set(rows) == {(350, 300), (700, 500)}  # rows, and how many of them if noisy
+    # all rows, and how many of them are in a likelihood; the last law starts where others ended
+    assert set(rows) == {(350, 150), (350, 300), (700, 500)}
 
 
 @pytest.mark.parametrize("visible", [0.0, 1e-4, 1e-2, 1.0])

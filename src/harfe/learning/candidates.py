@@ -106,6 +106,8 @@ class LawFit:
         Law from which pools are drawn.
     noise, variance : float
         ν and V = Σ_q η_q e_q(p).
+    kernel : KernelSettings or None
+        The parameters that were fitted; None for a stack.
     """
 
     name: str
@@ -114,6 +116,7 @@ class LawFit:
     law: Law
     noise: float
     variance: float
+    kernel: KernelSettings | None = None
 
     def predict(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Values of the reference in the user's units, shape (rows, targets)."""
@@ -209,9 +212,20 @@ def standardise(
     )
 
 
-def fit_candidate(prior: Prior, data: StandardRows, settings: LawSettings) -> LawFit:
-    """Fit a law with this prior, and its reference on the rows."""
-    kernel = _fit_kernel(prior, data, settings)
+def fit_candidate(
+    prior: Prior,
+    data: StandardRows,
+    settings: LawSettings,
+    starts: Sequence[KernelSettings] = (),
+) -> LawFit:
+    """Fit a law with this prior, and its reference on the rows.
+
+    With `starts`, fitted to other rows of the same table, the search begins at the likeliest.
+    """
+    if starts:
+        kernel = _refit_kernel(prior, data, settings, starts)
+    else:
+        kernel = _fit_kernel(prior, data, settings)
     law = replace(law_of_kernel(kernel), activation=settings.activation)
     law = replace(law, tempering=settings.tempering)
     reference: Reference
@@ -221,7 +235,19 @@ def fit_candidate(prior: Prior, data: StandardRows, settings: LawSettings) -> La
         # Real features without tempering: the kernel of this pool is that of the law.
         pool = law_of_kernel(kernel).draw(POOL, np.random.default_rng(settings.seed))
         reference = PoolReference.fit(kernel, data, pool)
-    return LawFit(prior.name, data, reference, law, kernel.noise, kernel.variance())
+    return LawFit(prior.name, data, reference, law, kernel.noise, kernel.variance(), kernel)
+
+
+def _likelihood(
+    prior: Prior,
+    data: StandardRows,
+    settings: LawSettings,
+    kept: NDArray[np.intp],
+    n_rows: int,
+) -> Likelihood:
+    """The likelihood of at most so many rows, as a function of some inputs."""
+    rows = data.subset(min(n_rows, settings.max_rows), np.random.default_rng(settings.seed))
+    return Likelihood(np.ascontiguousarray(rows.Z[:, kept].T), rows.t, rows.weights, prior)
 
 
 def _fit_kernel(prior: Prior, data: StandardRows, settings: LawSettings) -> KernelSettings:
@@ -229,26 +255,44 @@ def _fit_kernel(prior: Prior, data: StandardRows, settings: LawSettings) -> Kern
     kept = data.varying
     if not len(kept):  # nothing to learn from these rows; all inputs are 0
         kept = np.arange(data.Z.shape[1])
-
-    def likelihood(n_rows: int, prior: Prior = prior) -> Likelihood:
-        rows = data.subset(min(n_rows, settings.max_rows), np.random.default_rng(settings.seed))
-        return Likelihood(np.ascontiguousarray(rows.Z[:, kept].T), rows.t, rows.weights, prior)
-
     if len(kept) > _MOST_INPUTS:
-        kept = kept[_steepest(likelihood(_SCREENING_ROWS, replace(prior, isotropic=True)))]
-    theta = likelihood(_ROUNDS[0].rows).start()
+        alike = replace(prior, isotropic=True)
+        kept = kept[_steepest(_likelihood(alike, data, settings, kept, _SCREENING_ROWS))]
+    theta = _likelihood(prior, data, settings, kept, _ROUNDS[0].rows).start()
     for step in _ROUNDS:
         noise = max(step.smallest_noise, prior.smallest_noise)
-        few = likelihood(step.rows, replace(prior, smallest_noise=noise))
+        noisier = replace(prior, smallest_noise=noise)
+        few = _likelihood(noisier, data, settings, kept, step.rows)
         theta, value = few.descend(theta, step.steps)
         noisy = few.settings(theta).noise > _NOISY
         if len(kept) >= step.fewest_inputs:
             places = few.worth_keeping(theta, value, step.share)
             kept, theta = kept[places], few.without(theta, places)
-    last = likelihood(settings.rows_if_noisy if noisy else settings.max_rows)
-    theta, _ = last.descend(theta, _LAST_STEPS)
+    n_rows = settings.rows_if_noisy if noisy else settings.max_rows
+    last = _likelihood(prior, data, settings, kept, n_rows)
+    return _end(last, last.descend(theta, _LAST_STEPS)[0], kept, data)
+
+
+def _refit_kernel(
+    prior: Prior, data: StandardRows, settings: LawSettings, starts: Sequence[KernelSettings]
+) -> KernelSettings:
+    """Fit from the likeliest of several starts, with its inputs."""
+    likelihoods = []
+    for start in starts:
+        kept = np.flatnonzero(start.inclusion)
+        last = _likelihood(prior, data, settings, kept, settings.max_rows)
+        theta = last.parameters(start.used())
+        likelihoods.append((last.value(theta), last, theta, kept))
+    _, last, theta, kept = min(likelihoods, key=lambda found: found[0])
+    return _end(last, last.descend(theta, _LAST_STEPS)[0], kept, data)
+
+
+def _end(
+    last: Likelihood, theta: NDArray[np.float64], kept: NDArray[np.intp], data: StandardRows
+) -> KernelSettings:
+    """The kernel of all inputs, of which those not kept are never included."""
     found = last.settings(theta)
-    scales = np.full(data.Z.shape[1], prior.scale)
+    scales = np.full(data.Z.shape[1], last.prior.scale)
     inclusion = np.zeros(data.Z.shape[1])
     scales[kept], inclusion[kept] = found.scales, found.inclusion
     return replace(found, scales=scales, inclusion=inclusion)

@@ -36,8 +36,7 @@ _LARGEST_NOISE = np.log(10.0)
 _START_SCALE, _START_NOISE = 0.5, 0.1
 _ORDER_PENALTY = 0.25
 
-# Added to the diagonal of a covariance, in units of its trace: rounding makes the kernel of nearby
-# rows indefinite by about this much.
+# Rounding makes the kernel of nearby rows indefinite by about this much, in units of its trace.
 _JITTER = 1e-14
 
 # L-BFGS ends when so many steps together gain less than this: a difference of log likelihoods that
@@ -119,15 +118,16 @@ class KernelSettings:
         Where the noise is too small for a factor, as little as possible is added to it.
         """
         noise = self.noise / weights
-        jitter = _JITTER * float(np.sum(1 + self.variance() + noise))
-        L = None
-        while L is None:
+        jitter = 0.0
+        while True:
             C = self.kernel(XT, fill=False)
             C += 1.0
             C[np.diag_indices(len(C))] += noise + jitter
             L = cholesky.factor(C)
-            jitter *= 10
-        return L
+            if L is not None:
+                return L
+            least = _JITTER * float(np.sum(1 + self.variance() + noise))
+            jitter = max(10 * jitter, least)
 
 
 @dataclass(frozen=True)
@@ -181,28 +181,44 @@ class Likelihood:
         parts = settings.scales[own], settings.inclusion[own], settings.order_weights[2:]
         return np.log(np.concatenate([*parts, [settings.noise]]))
 
+    def value(self, theta: NDArray[np.float64]) -> float:
+        """Penalised negative log likelihood, up to a constant."""
+        return self._solve(theta)[0]
+
     def __call__(self, theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Penalised negative log likelihood, up to a constant, and its gradient."""
+        value, slopes, L, solved = self._solve(theta)
+        settings = self.settings(theta)
+        T = self.y.shape[1]
+        G = cholesky.invert(L)
+        G *= 0.5 * T
+        G -= (0.5 * solved) @ solved.T
+        by_scale, by_p, by_eta = self._kernel_gradient(settings, G)
+        by_noise = settings.noise * float(np.sum(np.diag(G) / self.weights))
+        by_noise += 0.5 * T * self._surplus
+        if self.prior.isotropic:
+            by_scale, by_p = by_scale.sum(keepdims=True), by_p.sum(keepdims=True)
+        return value, np.concatenate([by_scale, by_p, by_eta[2:], [by_noise]]) + slopes
+
+    @property
+    def _surplus(self) -> float:
+        """A row of weight w is w equal rows: their scatter is zero, but its likelihood is not."""
+        return float(np.sum(self.weights - 1.0))
+
+    def _solve(
+        self, theta: NDArray[np.float64]
+    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """The value; the slopes of the penalty; the factor of the covariance C; C⁻¹ y."""
         settings = self.settings(theta)
         T = self.y.shape[1]
         # Only the lower triangle of a symmetric matrix is ever used.
         L = settings.factor(self.XT, self.weights)
         solved = cholesky.solve(L, self.y)
-        # A row of weight w is w equal rows: their scatter is zero, but its likelihood is not.
-        surplus = float(np.sum(self.weights - 1.0))
         value = 0.5 * float(np.sum(self.y * solved)) + T * float(np.sum(np.log(np.diag(L))))
-        value += 0.5 * T * surplus * theta[-1]
-        G = cholesky.invert(L)
-        G *= 0.5 * T
-        G -= (0.5 * solved) @ solved.T
-        by_scale, by_p, by_eta = self._kernel_gradient(settings, G)
-        by_noise = settings.noise * float(np.sum(np.diag(G) / self.weights)) + 0.5 * T * surplus
-        own = slice(None)
-        if self.prior.isotropic:
-            by_scale, by_p, own = by_scale.sum(keepdims=True), by_p.sum(keepdims=True), slice(1)
-        penalty, slopes = self._penalty(theta, settings.inclusion[own].size)
-        gradient = np.concatenate([by_scale, by_p, by_eta[2:], [by_noise]]) + slopes
-        return value + penalty, gradient
+        value += 0.5 * T * self._surplus * theta[-1]
+        own = 1 if self.prior.isotropic else len(self.XT)
+        penalty, slopes = self._penalty(theta, own)
+        return value + penalty, slopes, L, solved
 
     def _kernel_gradient(
         self, settings: KernelSettings, G: NDArray[np.float64]
@@ -284,7 +300,7 @@ class Likelihood:
             while fewest < most:
                 n = (fewest + most + 1) // 2
                 kept = np.sort(order[n:])
-                cost = self.restricted(kept)(self.without(theta, kept))[0] - value
+                cost = self.restricted(kept).value(self.without(theta, kept)) - value
                 fewest, most = (n, most) if cost <= share * (price + 0.25 * n) else (fewest, n - 1)
         return np.sort(order[fewest:])
 

@@ -32,9 +32,7 @@ _ALPHA = (1e-9, 1e-5)
 _SMALLEST_GAIN, _STEPS, _MOST_STEPS = 3e-4, 8, 16
 _FIRST_DAMPING, _MOST_TRIES = 1e-3, 6
 
-# Points per trained parameter for the matrix of a step, and the smallest ridge weight that single
-# precision can resolve.
-_POINTS_PER_PARAMETER, _FEWEST_POINTS = 2, 1000
+# The smallest ridge weight that single precision can resolve.
 _SINGLE = 1e-6
 
 # Share of the features that a pruning step keeps.
@@ -65,6 +63,9 @@ class _Problem:
         self.alpha = float(np.clip(points.noise, *_ALPHA))
         self.visible = visible
         self.centre = np.average(points.values, axis=0, weights=points.weights)
+        # Inputs and roots of the weights in the precision of the matrices that shape steps.
+        dtype = np.float32 if self.alpha >= _SINGLE else np.float64
+        self.shaping = self.inputs.transposed.astype(dtype), self.roots.astype(dtype)
         self.target = np.ascontiguousarray(((points.values - self.centre) * self.roots[:, None]).T)
 
     def evaluate(self, pool: FeaturePool, code: str) -> NDArray[np.float64]:
@@ -108,8 +109,8 @@ class _Problem:
     def slopes(self, state: _Projection) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Gauss-Newton matrix and descent direction, for the phases, then the weights.
 
-        The direction is exact. The matrix, which only shapes the step, is computed on some of the
-        points, and in single precision where that can resolve the ridge weight.
+        The direction is exact. The matrix, which only shapes the step, is computed in single
+        precision where that can resolve the ridge weight.
         """
         pool, P = state.pool, self.n_points
         s = len(pool)
@@ -119,22 +120,16 @@ class _Problem:
         feature, place = np.nonzero(pool.indices >= 0)
         variable = pool.indices[feature, place]
         owner = np.concatenate([np.arange(s), feature])
-        # Every k-th point, so that rows, points between rows and mixtures are all included.
-        enough = max(_POINTS_PER_PARAMETER * len(owner), _FEWEST_POINTS)
-        some = slice(None, None, max(round(P / enough), 1))
-        dtype = np.float32 if self.alpha >= _SINGLE else np.float64
-        inputs, roots = (
-            part[..., some].astype(dtype) for part in (self.inputs.transposed, self.roots)
-        )
         # The features, then their derivatives.
-        both = np.empty((s + len(owner), len(roots)), dtype)
-        both[:s] = state.A[:, some]
-        both[s : 2 * s] = slope[:, some]
+        inputs, roots = self.shaping
+        both = np.empty((s + len(owner), P), roots.dtype)
+        both[:s] = state.A
+        both[s : 2 * s] = slope
         for k, (j, v) in enumerate(zip(feature, variable, strict=True)):
             np.multiply(both[s + j], inputs[v], out=both[2 * s + k])
-        both[s:] -= (both[s:] @ (roots**2 / np.sum(roots**2)))[:, None]
+        both[s:] -= (both[s:] @ (roots**2 / P))[:, None]
         both[s:] *= roots
-        gram = (both @ both.T / len(roots)).astype(np.float64)
+        gram = (both @ both.T / P).astype(np.float64)
         shift = self.alpha * max(float(np.trace(gram[:s, :s])) / s, 1e-30)
         factor = None
         while factor is None:

@@ -33,7 +33,7 @@ from harfe.learning.candidates import (
     stack,
     standardise,
 )
-from harfe.learning.likelihood import Prior
+from harfe.learning.likelihood import KernelSettings, Prior
 from harfe.learning.reference import EXACT_ROWS
 from harfe.learning.stacking import stack_weights
 from harfe.selection.engine.plan import Cost, Digest, Stage, Task
@@ -49,11 +49,17 @@ _FAR, _FINALISTS, _CLOSE = 1.5, 2, 1.25
 _ROWS_IF_NOISY = 300
 
 
-def fit_law(prior: Prior, settings: LawSettings, data: Data, rows: NDArray[np.intp]) -> LawFit:
-    """Fit a candidate to some rows."""
+def fit_law(
+    prior: Prior,
+    settings: LawSettings,
+    data: Data,
+    rows: NDArray[np.intp],
+    starts: Sequence[KernelSettings] = (),
+) -> LawFit:
+    """Fit a candidate to some rows, from the likeliest of the starts if there are any."""
     with one_blas_thread():
         standard = standardise(data.X[rows], data.y[rows], data.weights[rows], settings)
-        return fit_candidate(prior, standard, settings)
+        return fit_candidate(prior, standard, settings, starts)
 
 
 def law_cost(n_rows: int, n_inputs: int) -> Cost:
@@ -247,9 +253,17 @@ class LawRace:
         return stack([self.judged[k, fold].fit for k in weights], list(weights.values()))
 
     def fit_all(self, weights: Mapping[int, float]) -> LawFit:
-        """Return the law, or the stack, fitted to all rows."""
+        """Return the law, or the stack, fitted to all rows.
+
+        It starts from the laws fitted without folds, so that it ends where they did, which the
+        held-out errors are about.
+        """
         rows = np.arange(len(self.data.X))
-        fits = [fit_law(self.priors[k], self.settings, self.data, rows) for k in weights]
+        fits = []
+        for k in weights:
+            known = [self.judged[j, f].fit.kernel for j, f in sorted(self.judged) if j == k]
+            starts = [kernel for kernel in known if kernel is not None]
+            fits.append(fit_law(self.priors[k], self.settings, self.data, rows, starts))
         return stack(fits, list(weights.values()))
 
     def learned(self, law: LawFit, columns: tuple[str, ...]) -> LearnedLaw:
