@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import gzip
 import json
 import os
 import subprocess
@@ -28,6 +27,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
+from default_errors import load as load_case
 
 from harfe import HARFERegressorCV, SparseRandomFeatures
 from harfe._core.threads import one_blas_thread
@@ -51,12 +51,7 @@ def tables(only: list[str] | None) -> list[str]:
 def load(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Training and test rows of a table."""
     if name in REAL:
-        folder = Path(os.environ["HARFE_DATA"]) / "uci"
-        with gzip.open(folder / f"{name}.csv.gz") as file:
-            table = np.loadtxt(file, delimiter=",")
-        with gzip.open(folder / f"{name}.mask.csv.gz") as file:
-            out = np.loadtxt(file, delimiter=",")[:, 0] > 0
-        return table[~out, :-1], table[~out, -1], table[out, :-1], table[out, -1]
+        return load_case(f"uci {name}", 0)
     rows, inputs = map(int, name.split(" x "))
     train = make_function("friedman1", rows, random_state=0)
     test = make_function("friedman1", 2000, noise=0.0, random_state=1)
