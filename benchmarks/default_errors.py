@@ -35,7 +35,7 @@ UCI |= {"wine": 4, "sml": 2, "pumadyn32nm": 2, "pol": 2, "kin40k": 2}
 UCI = {f"uci {name}": n for name, n in UCI.items()}
 REAL = {"propulsion": 8, "galaxy": 2, "skillcraft": 2, "airfoil": 4, "forestfire": 4, "housing": 4}
 REAL |= {"music": 2, "insulin": 4, "speech": 4, "telemonitor": 2, "ccpp": 2}
-FRIEDMAN = {"friedman1": 4, "friedman2": 4, "friedman3": 4}
+FRIEDMAN = {"friedman1": 12, "friedman2": 8, "friedman3": 8}
 SHARE = 0.9
 
 

@@ -422,6 +422,17 @@ def test_the_first_rows_and_steps_find_the_variables(monkeypatch):
     assert set(range(5)) <= set(np.flatnonzero(found.law.usage()).tolist())
 
 
+@pytest.mark.parametrize("seed", [1, 2, 4])
+def test_an_interaction_of_two_of_many_inputs_is_found(seed):
+    """It is not in the first 150 rows: with many inputs, there are more of them."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(600, 32))
+    y = np.sin(2 * X[:, 3]) * X[:, 7] + 0.1 * rng.normal(size=600)
+    found = fit("fours", X, y)
+    assert found.noise < 0.05
+    assert set(np.argsort(found.law.usage())[-2:]) == {3, 7}
+
+
 def test_many_rows_take_the_pool(monkeypatch):
     X, y = friedman(100, 11)
     exact = fit("pairs", X, y, tempering=0.0)

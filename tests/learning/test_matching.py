@@ -59,7 +59,7 @@ def test_the_rows_come_first_and_the_reference_is_asked_everywhere(rows):
 
 
 @pytest.mark.parametrize(
-    ("m", "expected"), [(1, 2000), (240, 2000), (275, 2200), (900, 2900), (5000, 6000)]
+    ("m", "expected"), [(1, 2000), (240, 2000), (275, 2200), (900, 3900), (5000, 6000)]
 )
 def test_there_are_eight_points_a_row_within_bounds(m, expected):
     assert len(points_of(np.random.default_rng(0).normal(size=(m, 2))).Z) == expected

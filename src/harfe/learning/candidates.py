@@ -59,6 +59,9 @@ class _Round:
 
     Attributes
     ----------
+    rows, rows_per_input : int
+        Number of rows, and more if there are many inputs: an interaction of few of many inputs
+        shows only in many rows.
     smallest_noise : float
         Few rows can be interpolated by a law without noise, from which more rows would not lead
         back.
@@ -69,13 +72,14 @@ class _Round:
     """
 
     rows: int
+    rows_per_input: int
     steps: int
     smallest_noise: float
     fewest_inputs: int
     share: float
 
 
-_ROUNDS = (_Round(150, 15, 1e-2, 31, 0.1), _Round(300, 25, 0.0, 1, 1.0))
+_ROUNDS = (_Round(150, 10, 15, 1e-2, 31, 0.1), _Round(300, 0, 25, 0.0, 1, 1.0))
 
 
 @dataclass(frozen=True)
@@ -260,9 +264,10 @@ def _fit_kernel(prior: Prior, data: StandardRows, settings: LawSettings) -> Kern
         kept = kept[_steepest(_likelihood(alike, data, settings, kept, _SCREENING_ROWS))]
     theta = _likelihood(prior, data, settings, kept, _ROUNDS[0].rows).start()
     for step in _ROUNDS:
+        n_rows = min(max(step.rows, step.rows_per_input * len(kept)), _ROUNDS[-1].rows)
         noise = max(step.smallest_noise, prior.smallest_noise)
         noisier = replace(prior, smallest_noise=noise)
-        few = _likelihood(noisier, data, settings, kept, step.rows)
+        few = _likelihood(noisier, data, settings, kept, n_rows)
         theta, value = few.descend(theta, step.steps)
         noisy = few.settings(theta).noise > _NOISY
         if len(kept) >= step.fewest_inputs:

@@ -28,7 +28,7 @@ from harfe.solvers.threshold import largest_rows
 # Points at which a reference is matched: eight times the rows, within these bounds; and the most
 # that are not rows.
 _POINTS_PER_ROW, _FEWEST_POINTS, _MOST_POINTS = 8, 2000, 6000
-_MOST_BETWEEN = 2000
+_MOST_BETWEEN = 3000
 _NEIGHBOURS = 5
 
 # Share of the rows in the total weight of the points.
