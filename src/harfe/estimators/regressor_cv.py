@@ -97,7 +97,7 @@ class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
         Only for the grid: candidates for `scale`. An int takes that many from 0.2 to 4.
     n_nonzero_coefs : int or array, default=20
         Candidates for the size s, the number of features kept. An int takes that many from 2 to
-        400, or in a grid to the number of rows of a training fold if that is smaller.
+        400, or to the number of rows of a training fold if that is smaller.
     alphas : int or array, default=14
         Candidates for `alpha`. An int takes that many from 1e-12 to 10.
     cv : int, splitter, iterable or None, default=None
@@ -433,7 +433,8 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         budget = template.framing.memory_budget
         N = pool_within(budget, len(data.X), template.n_components, free=free)
         template = replace(template, n_components=N)
-        self.sizes_ = np.array(candidate_sizes(self.n_nonzero_coefs, N, N))
+        lightest = min(data.weights[train].sum() for train, _ in folds)
+        self.sizes_ = np.array(candidate_sizes(self.n_nonzero_coefs, N, lightest))
         # Fits on y are the last to run: whether they fit in memory is checked first.
         template.framing.check_memory(
             max(len(train) for train, _ in folds),

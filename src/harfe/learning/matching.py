@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.linalg as sla
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from harfe._core.threads import blocks, run_blocks
 from harfe.features import kernels
 from harfe.features.pool import FeaturePool, Rows
+from harfe.learning import cholesky
 from harfe.learning.reference import Reference
 from harfe.solvers.ridge import smallest_safe_shift
 from harfe.solvers.threshold import largest_rows
@@ -218,9 +218,7 @@ def match(pool: FeaturePool, points: Points, sizes: Sequence[int]) -> list[Match
     out = []
     for s in sorted({min(s, len(order)) for s in sizes}):
         places = np.sort(order[:s])
-        c = sla.solve(
-            gram[np.ix_(places, places)], moment[places], assume_a="pos", check_finite=False
-        )
+        c = _solve(gram[np.ix_(places, places)], moment[places])
         S = core[places]
         raw = c.T / columns.scale[places]
         # The objective of the ridge solution is power - c·moment, which includes the penalty.
@@ -254,8 +252,15 @@ def _ridge_on_points(
     K = A.T @ A
     K /= len(t)
     K[np.diag_indices(len(t))] += alpha
-    # Symmetric and in LAPACK's order, the transpose is solved without a copy.
-    return A @ sla.solve(K.T, t, assume_a="pos", overwrite_a=True, check_finite=False)
+    return A @ _solve(K, t)
+
+
+def _solve(G: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """G⁻¹ b for a symmetric, positive definite G, which is overwritten."""
+    L = cholesky.factor(G)
+    if L is None:
+        raise np.linalg.LinAlgError("features at the points have no positive definite Gram matrix")
+    return cholesky.solve(L, b)
 
 
 def forward_order(
