@@ -43,6 +43,12 @@ def test_right_hand_sides_of_any_layout_stay_as_they_are():
         np.testing.assert_array_equal(given, before)
 
 
+def test_no_rows_have_an_empty_solution():
+    L = cholesky.factor(np.empty((0, 0)))
+    assert L is not None
+    assert cholesky.solve(L, np.empty((0, 2))).shape == (0, 2)
+
+
 def test_what_is_not_positive_definite_has_no_factor():
     assert cholesky.factor(np.array([[1.0, 0.0], [2.0, 1.0]])) is None
     assert cholesky.factor(np.zeros((3, 3))) is None

@@ -42,8 +42,9 @@ _trsm = _routine(
 
 def factor(A: NDArray[np.float64]) -> NDArray[np.float64] | None:
     """Overwrite the lower triangle of A by L with A = L Lᵀ; None if A is not positive definite."""
-    n, failed = c_int(len(A)), c_int()
-    _potrf(b"U", byref(n), A.ctypes.data, byref(n), byref(failed))
+    # LAPACK wants a leading dimension of at least 1, also for no rows at all.
+    n, rows, failed = c_int(len(A)), c_int(max(len(A), 1)), c_int()
+    _potrf(b"U", byref(n), A.ctypes.data, byref(rows), byref(failed))
     return None if failed.value else A
 
 
@@ -51,14 +52,15 @@ def solve(L: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]
     """Return X of shape (n, columns) with L Lᵀ X = B."""
     X = np.array(B, order="F")
     n, columns, failed = c_int(len(X)), c_int(X.shape[1]), c_int()
+    rows = c_int(max(len(X), 1))
     _potrs(
         b"U",
         byref(n),
         byref(columns),
         L.ctypes.data,
-        byref(n),
+        byref(rows),
         X.ctypes.data,
-        byref(n),
+        byref(rows),
         byref(failed),
     )
     return X
