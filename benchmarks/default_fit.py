@@ -6,9 +6,10 @@ For every table: processor and wall seconds and test error (RMSE) of ``HARFERegr
 scikit-learn's Gaussian process (a length scale per input, at most 1000 rows) and of CatBoost
 (``pip install "harfe[benchmark]"``; left out if missing), each with its defaults, each fitted once
 after a warm-up. `default_fit.json` holds the same numbers for an earlier commit, with the seconds
-that its machine took for a fixed workload of BLAS and sines (the median of a dozen, between the
-tables); the last columns compare in units of that workload. --record writes that file. Synthetic tables are Friedman 1 with noise, judged without
-it; real ones need HARFE_DATA with the folder `uci`, split 0.
+that its machine took for a fixed workload of BLAS and sines (the median of those measured between
+the tables); the last columns compare in units of that workload. --record writes that file.
+Synthetic tables are Friedman 1 with noise, judged without it; real ones need HARFE_DATA with the
+folder `uci`, split 0.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from harfe._core.threads import blocks, run_blocks
 # Not "reassoc": it would cancel the two parts of ln 2 against each other.
 _FLAGS = {"nnan", "ninf", "nsz", "arcp", "contract"}
 
-# Columns a loop handles at a time, the last ones padded: loops of a fixed length run faster, and the
-# buffers stay in the caches.
+# Columns a loop handles at a time, the last ones padded: loops of a fixed length run faster, and
+# their buffers stay in the caches.
 _COLUMNS = 64
 
 # Rows that a thread handles at a time.

@@ -109,10 +109,7 @@ class KernelSettings:
             fill=fill,
         )
 
-
-    def factor(
-        self, XT: NDArray[np.float64], weights: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def factor(self, XT: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Cholesky factor of the covariance K + 1 + ν diag(1/w) of rows, in the lower triangle.
 
         Where the noise is too small for a factor, as little as possible is added to it.

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +66,10 @@ class _Problem:
         self.centre = np.average(points.values, axis=0, weights=points.weights)
         # Inputs and roots of the weights in the precision of the matrices that shape steps.
         dtype = np.float32 if self.alpha >= _SINGLE else np.float64
-        self.shaping = self.inputs.transposed.astype(dtype), self.roots.astype(dtype)
+        self.shaping: tuple[NDArray[Any], NDArray[Any]] = (
+            self.inputs.transposed.astype(dtype),
+            self.roots.astype(dtype),
+        )
         self.target = np.ascontiguousarray(((points.values - self.centre) * self.roots[:, None]).T)
 
     def evaluate(self, pool: FeaturePool, code: str) -> NDArray[np.float64]:
