@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from harfe import HARFERegressorCV
 from harfe._core.folds import make_folds
@@ -101,3 +102,15 @@ def test_training_starts_where_matches_are_as_good_as_the_reference(visible):
     largest = min(close, default=64)
     assert [len(m.support) for m in paths["refined"]] == [s for s in sizes if s <= largest]
     assert (largest < 64) == (visible == 1.0)
+
+
+def test_no_more_features_than_rows_are_tried():
+    data = make_function("friedman1", 60, random_state=0)
+    model = HARFERegressorCV(300, alphas=[1e-3], cv=3, random_state=0).fit(data.X, data.y)
+    assert model.sizes_.max() == 40
+    assert model.n_nonzero_coefs_ <= 40
+    # nor of the few rows of a model in no time, whatever the candidates
+    model.set_params(n_nonzero_coefs=[5, 41, 50], max_time=1e-9)
+    with pytest.warns(ConvergenceWarning, match="fitted to 40 of 60 rows"):
+        model.fit(data.X, data.y)
+    assert model.sizes_.tolist() == [5]

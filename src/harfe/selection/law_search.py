@@ -133,8 +133,11 @@ class LawSearch:
         race, template, settings = self.race, self.template, self.settings
         prior = max(race.priors, key=lambda prior: (not prior.isotropic, prior.max_order))
         fold = sample_fold(race.folds[0], n_rows, template.seed)
-        # One fold cannot tell whether fits on y are clearly better than matches.
-        settings = replace(settings, kinds=self._parts[0])
+        # No more features than rows, as in the search itself. One fold cannot tell whether fits on
+        # y are clearly better than matches.
+        sizes = [s for s in settings.sizes if s <= race.data.weights[fold[0]].sum()]
+        sizes = sizes or list(settings.sizes[:1])
+        settings = replace(settings, kinds=self._parts[0], sizes=tuple(sizes))
         if tiny:
             template = replace(template, n_components=min(200, template.n_components))
             settings = replace(settings, sizes=settings.sizes[:2], alphas=settings.alphas[:1])
