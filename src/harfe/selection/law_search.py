@@ -337,7 +337,10 @@ class LawSearch:
         if not self.whole:
             return extent_of_sample(self.race.folds[0], self.race.data)
         laws, sizes, n = len(self.race.shared_folds()), len(self._judged), len(self.race.folds)
-        return f"laws were compared on {laws} of {n} folds and sizes on {sizes}"
+        text = f"laws were compared on {laws} of {n} folds and sizes on {sizes}"
+        if self._parts[1:] and not self.cells.folds("data"):
+            text += ", and features chosen on y were not tried"
+        return text
 
     def _law(self, where: int | None) -> LawFit:
         if where is not _ALL:
