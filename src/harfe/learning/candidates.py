@@ -160,7 +160,7 @@ class LearnedLaw:
         The prior it was learned under, or the names of those that were stacked.
     errors : dict of str to float
         Mean squared error of every candidate's dense reference on held-out rows. Candidates dropped
-        early ran on two folds only.
+        early ran on one or two folds only.
     noise, variance : float
         Variances of the noise and of the function itself, in units of the target's variance.
     n_rows : int

@@ -1,7 +1,7 @@
 """Learning the law of the features: candidates race, and the best one or a stack of them wins.
 
 Each candidate is fitted without a fold and predicts the rows of that fold by its reference: all
-candidates on the first folds, the best two on the others.
+candidates on the first folds, the best on the others.
 """
 
 from __future__ import annotations
@@ -308,7 +308,8 @@ def learn_law(
         Priors to try: one input per feature; one or two, with similar scales; one to four, with
         free scales; one or two, with all inputs alike.
     cv : int, splitter or iterable, default=5
-        Folds. All candidates run on two of them, the best two on the others.
+        Folds. All candidates run on the first, those that are not far behind on the second, the
+        best two on the others; with fewer than 300 rows, more of them run on more folds.
     input_scale, input_clip
         Units in which the law draws, as in :class:`HARFERegressor`.
     verbose : bool, default=False
