@@ -22,11 +22,11 @@ from numpy.typing import ArrayLike, NDArray
 from harfe._core.arguments import check_choice, check_count, is_number, is_whole
 from harfe.features.activations import ACTIVATIONS
 from harfe.features.index_sets import IndexSets
-from harfe.features.law_kernels import symmetric_kernel
+from harfe.features.law_kernels import KernelSum
 from harfe.features.law_parameters import CAPS, resolve_groups, resolve_numbers, resolve_orders
 from harfe.features.pool import FeaturePool
+from harfe.features.weight_laws import WEIGHT_LAWS
 
-WEIGHTS = ("normal", "uniform")
 BIASES = ("phase", "uniform", "none")
 
 # Added in quadrature to the scales of a tempered law (decision 22).
@@ -40,7 +40,7 @@ class FeatureLaw:
     Feature j has order ``orders[j % len(orders)]``, or one drawn by `order_weights`; its index set
     S of that size has probability proportional to Π_{k in S} p_k over all sets that the constraint
     allows (p in units of the largest, which matters only if small groups lead to sets of unequal
-    size); its weights are N(0, σ_k²) or U[-σ_k, σ_k]; its phase is U[0, 2π], U[-1, 1] or 0.
+    size); its weights are N(0, σ_k²), U[-σ_k, σ_k] or σ_k times Student's t; its phase is U[0, 2π], U[-1, 1] or 0.
     Feature j is a function of the seed, j and the law alone: a larger pool extends a smaller one.
 
     Parameters
@@ -49,10 +49,12 @@ class FeatureLaw:
         Number of inputs d.
     orders : tuple of int
         One q, or several for a mixed pool with equal parts.
-    weights : {"normal", "uniform"}
+    weights : {"normal", "uniform", "cauchy", "t3", "t5"}
+        Student's t has 1 ("cauchy"), 3 or 5 degrees of freedom: rougher functions, whose kernel is
+        built from Matérn functions of order 1/2, 3/2 and 5/2.
     scale : tuple of float
-        Standard deviation (normal) or half-width (uniform) of the weights; one for all variables,
-        or one for each.
+        Standard deviation (normal), half-width (uniform) or unit (t) of the weights; one for all
+        variables, or one for each.
     bias : {"phase", "uniform", "none"}
         U[0, 2π], U[-1, 1] or no bias.
     activation : {"sin", "cos", "tanh", "sigmoid", "relu", "exp"}
@@ -80,7 +82,7 @@ class FeatureLaw:
 
     def __post_init__(self) -> None:
         check_choice("activation", self.activation, tuple(ACTIVATIONS))
-        check_choice("weights", self.weights, WEIGHTS)
+        check_choice("weights", self.weights, tuple(WEIGHT_LAWS))
         check_choice("bias", self.bias, BIASES)
         d = self.n_variables
         for q in self.orders:
@@ -211,10 +213,7 @@ class FeatureLaw:
             mine = part == k
             sampler = IndexSets(q, self._p(), self.groups)
             indices[mine, :q] = sampler.draw(int(mine.sum()), stream)
-        if self.weights == "normal":
-            values = value_stream.standard_normal((n, widest))
-        else:
-            values = value_stream.uniform(-1.0, 1.0, (n, widest))
+        values = WEIGHT_LAWS[self.weights].draw(value_stream, (n, widest))
         values = np.where(indices >= 0, values * self._scales()[indices], 0.0)
         low, high = {"phase": (0.0, 2 * np.pi), "uniform": (-1.0, 1.0), "none": (0.0, 0.0)}[
             self.bias
@@ -284,8 +283,11 @@ class FeatureLaw:
     ) -> NDArray[np.float64]:
         """E cos(<x - z, w>)."""
         self._refuse_overlap("kernel")
-        scales, uniform = self._scales(), self.weights == "uniform"
-        rates = scales if uniform else scales**2 / 2
+        weights = WEIGHT_LAWS[self.weights]
+        rates = weights.rates(self._scales())
+        if self.orders == (int(np.count_nonzero(self._p())),) and self.weights != "uniform":
+            used = (self._p() > 0).astype(float)
+            return KernelSum(rates, weights.code, used, np.ones(1), full=True).values(XT, ZT)
         K: Any = 0.0
         samplers = [IndexSets(q, self._p(), self.groups) for q in self.orders]
         # These units make the polynomial of the highest order 1, so no power of p overflows.
@@ -298,7 +300,7 @@ class FeatureLaw:
                 log_total = sampler.log_total - sampler.order * shift
                 eta[sampler.sizes[g]] += share * np.exp(-log_total)
             other = None if ZT is None else ZT[members]
-            K = K + symmetric_kernel(XT[members], other, rates[members], p, eta, uniform=uniform)
+            K = K + KernelSum(rates[members], weights.code, p, eta).values(XT[members], other)
         return np.asarray(K)
 
     def summary(self, names: Sequence[str] | None = None, most: int = 20) -> str:

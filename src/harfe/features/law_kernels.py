@@ -2,13 +2,15 @@
 
 For rows x, z the loops work on u_j = p_j χ(σ_j (x_j - z_j)), with χ the characteristic function of
 the weights, and on e_q(u), the elementary symmetric polynomials. Both directions only add and
-multiply numbers of one sign where the weights are normal, so nothing cancels at any order. Inputs
-come transposed, (variables, rows).
+multiply numbers of one sign unless the weights are uniform, so nothing cancels at any order.
+Features of all inputs have the kernel Π χ, which needs one exponential instead of one an input.
+Inputs come transposed, (variables, rows).
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,17 +73,40 @@ def _exponentials(t, room, bits):  # type: ignore[no-untyped-def]
         t[i] = _exp_reduced(t[i]) * room[i]
 
 
+@compiled(inline="always", fastmath=_FLAGS)
+def _rough(kind, a):  # type: ignore[no-untyped-def]
+    """The Matérn function times e^a, and its logarithmic derivative by log a."""
+    if kind == 2:
+        return 1.0, -a
+    if kind == 3:
+        return 1.0 + a, -a * a / (1.0 + a)
+    third = a * a / 3.0
+    return 1.0 + a + third, -third * (1.0 + a) / (1.0 + a + third)
+
+
 @compiled(fastmath=_FLAGS)
-def _normal_factors(XT, i, ZT, start, rates, p, U, flat, room, bits):  # type: ignore[no-untyped-def]
-    """U = p exp(-rate (x - z)²) for row i of X and columns of ZT; `flat` is U as one row."""
+def _factors(kind, XT, i, ZT, start, rates, p, U, V, flat, room, bits):  # type: ignore[no-untyped-def]
+    """U = p χ for row i of X and columns of ZT, and V = d log χ / d log rate.
+
+    `kind` is the code of the law of the weights, other than uniform; `flat` is U as one row.
+    """
     for j in range(len(p)):
         for k in range(_COLUMNS):
             gap = XT[j, i] - ZT[j, start + k]
-            U[j, k] = -rates[j] * gap * gap
+            if kind == 0:
+                U[j, k] = -rates[j] * gap * gap
+                V[j, k] = U[j, k]
+            else:
+                a = rates[j] * abs(gap)
+                U[j, k] = -a
+                V[j, k] = _rough(kind, a)[1]
     _exponentials(flat, room, bits)
     for j in range(len(p)):
         for k in range(_COLUMNS):
-            U[j, k] *= p[j]
+            if kind == 0:
+                U[j, k] *= p[j]
+            else:
+                U[j, k] *= p[j] * _rough(kind, rates[j] * abs(XT[j, i] - ZT[j, start + k]))[0]
 
 
 @compiled()
@@ -93,26 +118,89 @@ def _uniform_factors(XT, i, ZT, start, rates, p, U):  # type: ignore[no-untyped-
             U[j, k] = p[j] * (math.sin(a) / a) if abs(a) > 1e-9 else p[j]
 
 
+@compiled(fastmath=_FLAGS)
+def _product(kind, XT, i, ZT, start, rates, V, product, room, bits):  # type: ignore[no-untyped-def]
+    """product = Π χ over all inputs for row i of X and columns of ZT, and V as in `_factors`."""
+    for k in range(_COLUMNS):
+        product[k] = 0.0
+    for j in range(len(rates)):
+        for k in range(_COLUMNS):
+            gap = XT[j, i] - ZT[j, start + k]
+            if kind == 0:
+                V[j, k] = -rates[j] * gap * gap
+                product[k] += V[j, k]
+            else:
+                a = rates[j] * abs(gap)
+                V[j, k] = _rough(kind, a)[1]
+                product[k] -= a
+    _exponentials(product, room, bits)
+    if kind > 2:
+        for j in range(len(rates)):
+            for k in range(_COLUMNS):
+                product[k] *= _rough(kind, rates[j] * abs(XT[j, i] - ZT[j, start + k]))[0]
+
+
 @compiled(nogil=True)
-def _kernel_rows(XT, ZT, rates, p, eta, uniform, first, out, triangle):  # type: ignore[no-untyped-def]
+def _product_rows(XT, ZT, rates, kind, variance, first, out, triangle):  # type: ignore[no-untyped-def]
+    """out[i, k] = variance Π χ; otherwise as `_kernel_rows`, for weights that are not uniform."""
+    V = np.empty((XT.shape[0], _COLUMNS))
+    product, room = np.empty(_COLUMNS), np.empty(_COLUMNS)
+    bits = room.view(np.int64)
+    for i in range(out.shape[0]):
+        last = first + i + 1 if triangle else out.shape[1]
+        for start in range(0, last, _COLUMNS):
+            _product(kind, XT, first + i, ZT, start, rates, V, product, room, bits)
+            for k in range(min(_COLUMNS, last - start)):
+                out[i, start + k] = variance * product[k]
+
+
+@compiled(nogil=True, fastmath=True)
+def _product_gradient_rows(XT, rates, kind, variance, G, first, last, by_rate, by_variance):  # type: ignore[no-untyped-def]
+    """As `_gradient_rows`, for the product of all inputs."""
+    d = XT.shape[0]
+    V = np.empty((d, _COLUMNS))
+    product, room = np.empty(_COLUMNS), np.empty(_COLUMNS)
+    bits = room.view(np.int64)
+    for i in range(first, last):
+        for start in range(0, i + 1, _COLUMNS):
+            _product(kind, XT, i, XT, start, rates, V, product, room, bits)
+            total = 0.0
+            for k in range(_COLUMNS):
+                g = 0.0
+                if start + k < i:
+                    g = 2.0 * G[i, start + k]
+                elif start + k == i:
+                    g = G[i, i]
+                product[k] *= g * variance
+                total += product[k]
+            by_variance[0] += total
+            for j in range(d):
+                one = 0.0
+                for k in range(_COLUMNS):
+                    one += product[k] * V[j, k]
+                by_rate[j] += one
+
+
+@compiled(nogil=True)
+def _kernel_rows(XT, ZT, rates, kind, p, eta, first, out, triangle):  # type: ignore[no-untyped-def]
     """out[i, k] = Σ_q eta[q] e_q(u) for rows first + i of X and rows k of Z, which is padded.
 
-    `rates` are σ²/2 for normal and σ for uniform weights. With `triangle` X and Z are the same rows
-    and only k <= first + i is written.
+    `rates` and `kind` are those of `harfe.features.weight_laws`. With `triangle` X and Z are the
+    same rows and only k <= first + i is written.
     """
     d, Q = XT.shape[0], eta.shape[0] - 1
     e = np.empty((Q + 1, _COLUMNS))
-    U = np.empty((d, _COLUMNS))
+    U, V = np.empty((d, _COLUMNS)), np.empty((d, _COLUMNS))
     room = np.empty(d * _COLUMNS)
     flat, bits = U.reshape(-1), room.view(np.int64)
     row = np.empty(_COLUMNS)
     for i in range(out.shape[0]):
         last = first + i + 1 if triangle else out.shape[1]
         for start in range(0, last, _COLUMNS):
-            if uniform:
+            if kind == 1:
                 _uniform_factors(XT, first + i, ZT, start, rates, p, U)
             else:
-                _normal_factors(XT, first + i, ZT, start, rates, p, U, flat, room, bits)
+                _factors(kind, XT, first + i, ZT, start, rates, p, U, V, flat, room, bits)
             for q in range(Q + 1):
                 for k in range(_COLUMNS):
                     e[q, k] = 1.0 if q == 0 else 0.0
@@ -130,16 +218,16 @@ def _kernel_rows(XT, ZT, rates, p, eta, uniform, first, out, triangle):  # type:
 
 
 @compiled(nogil=True, fastmath=True)
-def _gradient_rows(XT, rates, p, eta, G, first, last, by_rate, by_p, by_eta):  # type: ignore[no-untyped-def]
+def _gradient_rows(XT, rates, kind, p, eta, G, first, last, by_rate, by_p, by_eta):  # type: ignore[no-untyped-def]
     """Gradient of Σ_{ik} G_ik k(x_i, x_k) over rows first .. last of a symmetric G; XT is padded.
 
-    Adds the derivatives with respect to log(rate_j), log(p_j) and log(eta_q), for normal weights.
+    Adds the derivatives with respect to log(rate_j), log(p_j) and log(eta_q).
     Only pairs k <= i are visited, and those below the diagonal count twice: the lower triangle of
     G is enough.
     """
     d, Q = XT.shape[0], eta.shape[0] - 1
     E = np.empty((d + 1, Q + 1, _COLUMNS))
-    U = np.empty((d, _COLUMNS))
+    U, V = np.empty((d, _COLUMNS)), np.empty((d, _COLUMNS))
     room = np.empty(d * _COLUMNS)
     flat, bits = U.reshape(-1), room.view(np.int64)
     adjoint = np.empty((Q + 1, _COLUMNS))
@@ -154,7 +242,7 @@ def _gradient_rows(XT, rates, p, eta, G, first, last, by_rate, by_p, by_eta):  #
                 g[k] = 0.0
             for k in range(min(_COLUMNS, i + 1 - start)):
                 g[k] = 2.0 * G[i, start + k] if start + k < i else G[i, i]
-            _normal_factors(XT, i, XT, start, rates, p, U, flat, room, bits)
+            _factors(kind, XT, i, XT, start, rates, p, U, V, flat, room, bits)
             for j in range(d):
                 for k in range(_COLUMNS):
                     E[j + 1, 0, k] = 1.0
@@ -178,12 +266,11 @@ def _gradient_rows(XT, rates, p, eta, G, first, last, by_rate, by_p, by_eta):  #
                 one = 0.0
                 two = 0.0
                 for k in range(_COLUMNS):
-                    gap = XT[j, i] - XT[j, start + k]
                     term = g[k] * U[j, k] * D[k]
                     one += term
-                    two += term * gap * gap
+                    two += term * V[j, k]
                 by_p[j] += one
-                by_rate[j] -= rates[j] * two
+                by_rate[j] += two
 
 
 def _padded(XT: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -194,60 +281,81 @@ def _padded(XT: NDArray[np.float64]) -> NDArray[np.float64]:
     return out
 
 
-def symmetric_kernel(
-    XT: NDArray[np.float64],
-    ZT: NDArray[np.float64] | None,
-    rates: NDArray[np.float64],
-    p: NDArray[np.float64],
-    eta: NDArray[np.float64],
-    *,
-    uniform: bool,
-    fill: bool = True,
-) -> NDArray[np.float64]:
-    """Σ_q η_q e_q(u) on all threads; see `kernel_rows`.
+@dataclass(frozen=True)
+class KernelSum:
+    """Σ_q η_q e_q(u), or the product of all inputs, as the loops need it.
 
-    For the rows of X with themselves (`ZT` is None) only the lower triangle is computed; without
-    `fill` the upper one is zero.
+    Attributes
+    ----------
+    rates : array of shape (variables,)
+    kind : int
+        Code of the law of the weights; see `harfe.features.weight_laws` for both.
+    p : array of shape (variables,)
+        Inclusion weights; variables of weight 0 are left out.
+    eta : array
+        Weights of the orders 0, 1, ...; with `full` a single number, that of the product.
+    full : bool
+        Whether every feature depends on all variables in use.
     """
-    same = ZT is None
-    other = XT if ZT is None else ZT
-    # Zeros, not uninitialised: callers may add to entries that nothing reads.
-    out = np.zeros((XT.shape[1], other.shape[1]))
-    used = p > 0
-    x, columns = XT[used], _padded(other[used])
-    rates, p = rates[used], p[used]
 
-    def work(rows: slice) -> None:
-        _kernel_rows(x, columns, rates, p, eta, uniform, rows.start, out[rows], same)
+    rates: NDArray[np.float64]
+    kind: int
+    p: NDArray[np.float64]
+    eta: NDArray[np.float64]
+    full: bool = False
 
-    # The longest rows of a triangle first, so that threads finish together.
-    run_blocks(work, reversed(blocks(len(out), _ROWS)))
-    if same and fill:
-        upper = np.triu_indices(len(out), 1)
-        out[upper] = out.T[upper]
-    return out
+    def values(
+        self, XT: NDArray[np.float64], ZT: NDArray[np.float64] | None, *, fill: bool = True
+    ) -> NDArray[np.float64]:
+        """The kernel between columns of XT and of ZT, on all threads.
 
+        For the rows of X with themselves (`ZT` is None) only the lower triangle is computed;
+        without `fill` the upper one is zero.
+        """
+        same = ZT is None
+        other = XT if ZT is None else ZT
+        # Zeros, not uninitialised: callers may add to entries that nothing reads.
+        out = np.zeros((XT.shape[1], other.shape[1]))
+        used = self.p > 0
+        x, columns = np.ascontiguousarray(XT[used]), _padded(other[used])
+        rates, p = self.rates[used], self.p[used]
 
-def kernel_gradient(
-    XT: NDArray[np.float64],
-    rates: NDArray[np.float64],
-    p: NDArray[np.float64],
-    eta: NDArray[np.float64],
-    G: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Derivatives of Σ G_ik k(x_i, x_k) with respect to log(rate), log(p) and log(eta).
+        def work(rows: slice) -> None:
+            where = rows.start, out[rows], same
+            if self.full:
+                _product_rows(x, columns, rates, self.kind, self.eta[0], *where)
+            else:
+                _kernel_rows(x, columns, rates, self.kind, p, self.eta, *where)
 
-    Weights are normal, G is symmetric, and only its lower triangle is read.
-    """
-    columns = _padded(XT)
-    parts = blocks(XT.shape[1], _ROWS)
-    by_rate, by_p = np.zeros((2, len(parts), len(XT)))
-    by_eta = np.zeros((len(parts), len(eta)))
+        # The longest rows of a triangle first, so that threads finish together.
+        run_blocks(work, reversed(blocks(len(out), _ROWS)))
+        if same and fill:
+            upper = np.triu_indices(len(out), 1)
+            out[upper] = out.T[upper]
+        return out
 
-    def work(rows: slice) -> None:
-        k = rows.start // _ROWS
-        sums = by_rate[k], by_p[k], by_eta[k]
-        _gradient_rows(columns, rates, p, eta, G, rows.start, rows.stop, *sums)
+    def gradient(
+        self, XT: NDArray[np.float64], G: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Derivatives of Σ G_ik k(x_i, x_k) with respect to log(rate), log(p) and log(eta).
 
-    run_blocks(work, reversed(parts))
-    return by_rate.sum(axis=0), by_p.sum(axis=0), by_eta.sum(axis=0)
+        Weights are not uniform, all p are positive, G is symmetric, and only its lower triangle is
+        read. A product has no p: those derivatives are 0.
+        """
+        columns = _padded(XT)
+        parts = blocks(XT.shape[1], _ROWS)
+        by_rate, by_p = np.zeros((2, len(parts), len(XT)))
+        by_eta = np.zeros((len(parts), len(self.eta)))
+
+        def work(rows: slice) -> None:
+            k = rows.start // _ROWS
+            part = G, rows.start, rows.stop, by_rate[k]
+            if self.full:
+                variance = self.eta[0]
+                _product_gradient_rows(columns, self.rates, self.kind, variance, *part, by_eta[k])
+            else:
+                sums = by_p[k], by_eta[k]
+                _gradient_rows(columns, self.rates, self.kind, self.p, self.eta, *part, *sums)
+
+        run_blocks(work, reversed(parts))
+        return by_rate.sum(axis=0), by_p.sum(axis=0), by_eta.sum(axis=0)

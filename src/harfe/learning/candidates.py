@@ -37,6 +37,8 @@ CANDIDATES = {
         Prior("pairs", 2, scale=0.3, spread=0.5, strength=4.0),
         Prior("fours", 4),
         Prior("isotropic", 2, isotropic=True),
+        Prior("joint", 1, full=True),
+        Prior("joint, rough", 1, full=True, weights="cauchy"),
     )
 }
 
@@ -231,7 +233,8 @@ def fit_candidate(
     else:
         kernel = _fit_kernel(prior, data, settings)
     law = replace(law_of_kernel(kernel), activation=settings.activation)
-    law = replace(law, tempering=settings.tempering)
+    # All variables of a joint law are in use; larger scales would only add noise.
+    law = replace(law, tempering=0.0 if prior.full else settings.tempering)
     reference: Reference
     if len(data.Z) <= EXACT_ROWS:
         reference = ExactReference.fit(kernel, data)
@@ -308,27 +311,35 @@ def _steepest(alike: Likelihood) -> NDArray[np.intp]:
     theta, _ = alike.descend(alike.start(), _SCREENING_STEPS)
     d = len(alike.XT)
     apart = replace(alike, prior=replace(alike.prior, isotropic=False))
-    full = np.concatenate([np.repeat(theta[:2], d), theta[2:]])
+    n_own = 1 if alike.prior.full else 2
+    full = np.concatenate([np.repeat(theta[:n_own], d), theta[n_own:]])
     _, gradient = apart(full)
-    return np.sort(np.argsort(gradient[d : 2 * d], kind="stable")[:_MOST_INPUTS])
+    by_input = gradient[:d] if alike.prior.full else gradient[d : 2 * d]
+    return np.sort(np.argsort(by_input, kind="stable")[:_MOST_INPUTS])
 
 
 def law_of_kernel(kernel: KernelSettings) -> FeatureLaw:
     """Return the law with this kernel, up to its variance; only variables and orders in use."""
     p = kernel.inclusion
     d = len(p)
-    Q = min(len(kernel.order_weights) - 1, int(np.count_nonzero(p)))
-    share = np.zeros(Q)
-    for q in range(1, Q + 1):
-        only = np.zeros(q + 1)
-        only[q] = kernel.order_weights[q]
-        # A set of order q is counted once by each of its q variables.
-        share[q - 1] = variance_shares(p, only).sum() / q
-    orders = tuple(q for q in range(1, Q + 1) if share[q - 1] > 0)
+    used = int(np.count_nonzero(p))
+    if kernel.full:
+        orders, share = (used,), np.ones(1)
+    else:
+        Q = min(len(kernel.order_weights) - 1, used)
+        share = np.zeros(Q)
+        for q in range(1, Q + 1):
+            only = np.zeros(q + 1)
+            only[q] = kernel.order_weights[q]
+            # A set of order q is counted once by each of its q variables.
+            share[q - 1] = variance_shares(p, only).sum() / q
+        orders = tuple(q for q in range(1, Q + 1) if share[q - 1] > 0)
+        share = share[share > 0]
     return FeatureLaw(
         d,
         orders,
+        weights=kernel.weights,
         scale=tuple(kernel.scales.tolist()),
         variable_weights=tuple((p / p.max()).tolist()),
-        order_weights=tuple((share[share > 0] / share.sum()).tolist()),
+        order_weights=tuple((share / share.sum()).tolist()),
     )

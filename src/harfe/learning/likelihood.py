@@ -3,15 +3,16 @@
 With coefficients drawn at random, the sum of infinitely many features of a law is a Gaussian
 process with the law's kernel
 
-    k(x, x') = Σ_q η_q e_q(u),   u_j = p_j exp(-σ_j² (x_j - x'_j)² / 2),
+    k(x, x') = Σ_q η_q e_q(u),   u_j = p_j χ(σ_j (x_j - x'_j)),
 
+χ the characteristic function of the weights, or η Π_j χ if features depend on all inputs at once,
 and rows y with weights w, standardised, have the covariance C = K + 1 + ν diag(1/w): the kernel, a
 constant, the noise. A law is fitted by minimising
 
     -log N(y; 0, C) + Σ_j ((log σ_j - log s₀) / t)² · strength/2 + sparsity Σ_j p_j
                     + Σ_{q >= 2} (log η_q)² / 8
 
-over σ, p, η (η_1 = 1) and ν. A row of weight 2 counts like two copies of it.
+over σ, p, η (η_1 = 1, unless it stands for all inputs at once) and ν. A row of weight 2 counts like two copies of it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult, minimize
 
 from harfe._core.threads import one_blas_thread
-from harfe.features import law_kernels
+from harfe.features.law_kernels import KernelSum
+from harfe.features.weight_laws import WEIGHT_LAWS
 from harfe.learning import cholesky
 
 # Bounds of the logarithms of the parameters, for inputs and targets of unit deviation. Beyond them
@@ -34,6 +36,8 @@ _ORDER_WEIGHT = (np.log(1e-6), np.log(1e6))
 _LARGEST_NOISE = np.log(10.0)
 
 _START_SCALE, _START_NOISE = 0.5, 0.1
+# Of features of all inputs, times the root of their number.
+_FULL_SCALE = 0.75
 _ORDER_PENALTY = 0.25
 
 # Rounding makes the kernel of nearby rows indefinite by about this much, in units of its trace.
@@ -55,6 +59,10 @@ class Prior:
         Features depend on 1 .. max_order variables.
     isotropic : bool
         One scale and one inclusion weight for all variables.
+    full : bool
+        Features depend on all variables in use at once; `max_order` plays no part.
+    weights : str
+        Law of the weights, see `harfe.features.weight_laws`.
     scale, spread, strength : float
         s₀, t and the strength of the penalty on log σ.
     sparsity : float
@@ -66,6 +74,8 @@ class Prior:
     name: str
     max_order: int
     isotropic: bool = False
+    full: bool = False
+    weights: str = "normal"
     scale: float = 0.5
     spread: float = 1.0
     strength: float = 1.0
@@ -75,20 +85,47 @@ class Prior:
 
 @dataclass(frozen=True)
 class KernelSettings:
-    """σ, p, η and ν: a kernel on standardised inputs, and the noise."""
+    """σ, p, η and ν: a kernel on standardised inputs, and the noise.
+
+    Attributes
+    ----------
+    scales, inclusion : arrays of shape (inputs,)
+        Where features depend on all variables in use, inclusion is 1 or 0.
+    order_weights : array
+        Of the orders 0, 1, ..., where that of order 0 is 0; or the variance of a full kernel alone.
+    noise : float
+    weights : str
+        Law of the weights.
+    full : bool
+    """
 
     scales: NDArray[np.float64]
     inclusion: NDArray[np.float64]
-    order_weights: NDArray[np.float64]  # of the orders 0, 1, ...; that of order 0 is 0
+    order_weights: NDArray[np.float64]
     noise: float
+    weights: str = "normal"
+    full: bool = False
+
+    @property
+    def sum(self) -> KernelSum:
+        """The kernel as the compiled loops need it."""
+        law = WEIGHT_LAWS[self.weights]
+        p, eta = self.inclusion, self.order_weights
+        return KernelSum(law.rates(self.scales), law.code, p, eta, self.full)
 
     def used(self) -> KernelSettings:
         """The same for only the variables in use."""
         kept = self.inclusion > 0
         return replace(self, scales=self.scales[kept], inclusion=self.inclusion[kept])
 
+    def strengths(self) -> NDArray[np.float64]:
+        """How much each variable matters, for comparison among them."""
+        if self.full:
+            return self.scales
+        return variance_shares(self.inclusion, self.order_weights)
+
     def variance(self) -> float:
-        """Prior variance V = Σ_q η_q e_q(p) of the function at any point."""
+        """Prior variance V of the function at any point: Σ_q η_q e_q(p), or that of the product."""
         d = len(self.scales)
         return float(self.kernel(np.zeros((d, 1)))[0, 0])
 
@@ -99,15 +136,7 @@ class KernelSettings:
 
         In the latter case, without `fill`, only the lower triangle is valid.
         """
-        return law_kernels.symmetric_kernel(
-            XT,
-            ZT,
-            self.scales**2 / 2,
-            self.inclusion,
-            self.order_weights,
-            uniform=False,
-            fill=fill,
-        )
+        return self.sum.values(XT, ZT, fill=fill)
 
     def factor(self, XT: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Cholesky factor of the covariance K + 1 + ν diag(1/w) of rows, in the lower triangle.
@@ -149,33 +178,38 @@ class Likelihood:
         """The maximum order of the prior, or the number of inputs if that is lower."""
         return min(self.prior.max_order, len(self.XT))
 
+    @property
+    def _own(self) -> int:
+        """Number of scales."""
+        return 1 if self.prior.isotropic else len(self.XT)
+
     def start(self) -> NDArray[np.float64]:
         """Starting point of the search, with all variables equal."""
-        d = 1 if self.prior.isotropic else len(self.XT)
-        return np.concatenate(
-            [
-                np.full(d, np.log(_START_SCALE)),
-                np.full(d, -np.log(len(self.XT))),
-                np.zeros(self.max_order - 1),
-                [np.log(max(_START_NOISE, 2 * self.prior.smallest_noise))],
-            ]
-        )
+        d, own = len(self.XT), self._own
+        noise = [np.log(max(_START_NOISE, 2 * self.prior.smallest_noise))]
+        if self.prior.full:
+            return np.concatenate([np.full(own, np.log(_FULL_SCALE / np.sqrt(d))), [0.0], noise])
+        scales, p = np.full(own, np.log(_START_SCALE)), np.full(own, -np.log(d))
+        return np.concatenate([scales, p, np.zeros(self.max_order - 1), noise])
 
     def settings(self, theta: NDArray[np.float64]) -> KernelSettings:
         """Parameters from their logarithms."""
-        d = len(self.XT)
-        own = 1 if self.prior.isotropic else d
-        return KernelSettings(
-            np.array(np.broadcast_to(np.exp(theta[:own]), d)),
-            np.array(np.broadcast_to(np.exp(theta[own : 2 * own]), d)),
-            np.concatenate([[0.0, 1.0], np.exp(theta[2 * own : -1])]),
-            float(np.exp(theta[-1])),
-        )
+        d, own, prior = len(self.XT), self._own, self.prior
+        scales = np.array(np.broadcast_to(np.exp(theta[:own]), d))
+        noise = float(np.exp(theta[-1]))
+        if prior.full:
+            variance = np.exp(theta[own:-1])
+            return KernelSettings(scales, np.ones(d), variance, noise, prior.weights, True)
+        p = np.array(np.broadcast_to(np.exp(theta[own : 2 * own]), d))
+        eta = np.concatenate([[0.0, 1.0], np.exp(theta[2 * own : -1])])
+        return KernelSettings(scales, p, eta, noise, prior.weights)
 
     def parameters(self, settings: KernelSettings) -> NDArray[np.float64]:
         """Logarithms of the parameters, of which those of all inputs are positive."""
         own = slice(1) if self.prior.isotropic else slice(None)
-        parts = settings.scales[own], settings.inclusion[own], settings.order_weights[2:]
+        parts = [settings.scales[own], settings.inclusion[own], settings.order_weights[2:]]
+        if self.prior.full:
+            parts = [settings.scales[own], settings.order_weights]
         return np.log(np.concatenate([*parts, [settings.noise]]))
 
     def value(self, theta: NDArray[np.float64]) -> float:
@@ -190,12 +224,15 @@ class Likelihood:
         G = cholesky.invert(L)
         G *= 0.5 * T
         G -= (0.5 * solved) @ solved.T
-        by_scale, by_p, by_eta = self._kernel_gradient(settings, G)
+        by_scale, by_p, by_eta = settings.sum.gradient(self.XT, G)
+        # Rates are proportional to the scales, or to their squares.
+        by_scale *= 2 if settings.weights == "normal" else 1
         by_noise = settings.noise * float(np.sum(np.diag(G) / self.weights))
         by_noise += 0.5 * T * self._surplus
         if self.prior.isotropic:
             by_scale, by_p = by_scale.sum(keepdims=True), by_p.sum(keepdims=True)
-        return value, np.concatenate([by_scale, by_p, by_eta[2:], [by_noise]]) + slopes
+        parts = [by_scale, by_eta] if self.prior.full else [by_scale, by_p, by_eta[2:]]
+        return value, np.concatenate([*parts, [by_noise]]) + slopes
 
     @property
     def _surplus(self) -> float:
@@ -213,41 +250,29 @@ class Likelihood:
         solved = cholesky.solve(L, self.y)
         value = 0.5 * float(np.sum(self.y * solved)) + T * float(np.sum(np.log(np.diag(L))))
         value += 0.5 * T * self._surplus * theta[-1]
-        own = 1 if self.prior.isotropic else len(self.XT)
-        penalty, slopes = self._penalty(theta, own)
+        penalty, slopes = self._penalty(theta)
         return value + penalty, slopes, L, solved
 
-    def _kernel_gradient(
-        self, settings: KernelSettings, G: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Derivatives of Σ G_ik k(x_i, x_k) with respect to log σ, log p and log η."""
-        rates = settings.scales**2 / 2
-        by_rate, by_p, by_eta = law_kernels.kernel_gradient(
-            self.XT, rates, settings.inclusion, settings.order_weights, G
-        )
-        return 2 * by_rate, by_p, by_eta
-
-    def _penalty(self, theta: NDArray[np.float64], own: int) -> tuple[float, NDArray[np.float64]]:
-        prior = self.prior
+    def _penalty(self, theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        prior, own = self.prior, self._own
         slopes = np.zeros_like(theta)
         gap = (theta[:own] - np.log(prior.scale)) / prior.spread
-        p = np.exp(theta[own : 2 * own]) * (len(self.XT) / own)
-        orders = theta[2 * own : -1]
         slopes[:own] = prior.strength * gap / prior.spread
-        slopes[own : 2 * own] = prior.sparsity * p
-        slopes[2 * own : -1] = _ORDER_PENALTY * orders
-        value = 0.5 * prior.strength * np.sum(gap**2) + prior.sparsity * np.sum(p)
-        return float(value + 0.5 * _ORDER_PENALTY * np.sum(orders**2)), slopes
+        value = 0.5 * prior.strength * np.sum(gap**2)
+        if not prior.full:
+            p = np.exp(theta[own : 2 * own]) * (len(self.XT) / own)
+            slopes[own : 2 * own] = prior.sparsity * p
+            value += prior.sparsity * np.sum(p)
+        orders = slice(own if prior.full else 2 * own, -1)
+        slopes[orders] = _ORDER_PENALTY * theta[orders]
+        return float(value + 0.5 * _ORDER_PENALTY * np.sum(theta[orders] ** 2)), slopes
 
     def descend(self, theta: NDArray[np.float64], steps: int) -> tuple[NDArray[np.float64], float]:
         """Minimise from theta by at most `steps` of L-BFGS; return the end point and its value."""
-        own = 1 if self.prior.isotropic else len(self.XT)
-        bounds = [
-            *[_SCALE] * own,
-            *[_INCLUSION] * own,
-            *[_ORDER_WEIGHT] * (self.max_order - 1),
-            (np.log(self.prior.smallest_noise), _LARGEST_NOISE),
-        ]
+        own, noise = self._own, (np.log(self.prior.smallest_noise), _LARGEST_NOISE)
+        inclusion = [] if self.prior.full else [_INCLUSION] * own
+        n_orders = len(theta) - own - len(inclusion) - 1
+        bounds = [*[_SCALE] * own, *inclusion, *[_ORDER_WEIGHT] * n_orders, noise]
         values: list[float] = []
 
         def after_step(intermediate_result: OptimizeResult) -> None:
@@ -290,9 +315,9 @@ class Likelihood:
         if self.prior.isotropic or d == 1:
             return np.arange(d)
         settings = self.settings(theta)
-        order = np.argsort(variance_shares(settings.inclusion, settings.order_weights))
+        order = np.argsort(settings.strengths())
         price = np.log(self.weights.sum())
-        fewest, most = 0, d - self.max_order
+        fewest, most = 0, d - (1 if self.prior.full else self.max_order)
         with one_blas_thread():
             while fewest < most:
                 n = (fewest + most + 1) // 2
@@ -310,6 +335,8 @@ class Likelihood:
         if self.prior.isotropic:
             return theta
         d = len(self.XT)
+        if self.prior.full:
+            return np.concatenate([theta[:d][kept], theta[d:]])
         return np.concatenate([theta[:d][kept], theta[d : 2 * d][kept], theta[2 * d :]])
 
 
