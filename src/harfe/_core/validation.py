@@ -121,6 +121,10 @@ def check_targets(y: Any, n_rows: int) -> NDArray[Any]:
     return y
 
 
+# Odd numbers without pattern, of 64 bits: a start, and two factors.
+_HASH = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)
+
+
 def check_weights(sample_weight: Any, X: NDArray[Any]) -> NDArray[np.float64]:
     """Return the row weights: finite, not negative, positive for at least two rows."""
     if sample_weight is None:
@@ -146,3 +150,35 @@ def check_weights(sample_weight: Any, X: NDArray[Any]) -> NDArray[np.float64]:
             "count, pass sample_weight=None to weight all rows equally"
         )
     return weights
+
+
+def row_weights(
+    sample_weight: Any, X: NDArray[np.float64], y: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Return weights for a fit, which sum to the number of distinct rows that count.
+
+    Only their ratios matter, then: multiplying all weights by a constant changes nothing, and
+    weight 2 is the same as a row given twice, also for rules that look at the amount of data.
+    """
+    weights = check_weights(sample_weight, X)
+    counted = weights > 0
+    if np.all(weights[counted] == weights[counted][0]):
+        weights = counted.astype(float)
+    # In few bits, so that sums of equal weights are exact.
+    share = count_distinct(X[counted], y[counted]) / np.float64(weights.sum())
+    return weights * np.float64(np.float32(share))
+
+
+def count_distinct(X: NDArray[np.float64], y: NDArray[Any]) -> int:
+    """Number of distinct rows of inputs and targets, by their hashes."""
+    parts = [y.real, y.imag] if y.dtype.kind == "c" else [y]
+    columns = [column for part in (X, *parts) for column in part.reshape(len(X), -1).T]
+    found = np.full(len(X), _HASH[0], np.uint64)
+    for column in columns:
+        # Adding 0 turns -0 into 0, which has other bits.
+        found ^= np.ascontiguousarray(column + 0.0).view(np.uint64)
+        found *= _HASH[1]
+        found ^= found >> np.uint64(29)
+        found *= _HASH[2]
+        found ^= found >> np.uint64(32)
+    return len(np.unique(found))

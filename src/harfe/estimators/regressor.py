@@ -13,7 +13,7 @@ from harfe._core.folds import make_folds
 from harfe._core.progress import RoundsProgress
 from harfe._core.sklearn_compat import CallbackSupportMixin, FitProgress, with_callbacks
 from harfe._core.threads import one_blas_thread
-from harfe._core.validation import check_inputs, check_targets, check_weights
+from harfe._core.validation import check_inputs, check_targets, row_weights
 from harfe.estimators.base import ExpansionRegressor
 from harfe.features.mixed_law import Law
 from harfe.features.transformer import seed_of
@@ -247,7 +247,7 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
             announce_compiling()
         X = check_inputs(self, X, reset=True, min_rows=2)
         y = check_targets(y, len(X))
-        weights = check_weights(sample_weight, X)
+        weights = row_weights(sample_weight, X, y)
         counted = weights > 0
         recipe = self._recipe(
             weights.sum(), int(np.count_nonzero(counted)), 1 if y.ndim == 1 else y.shape[1]

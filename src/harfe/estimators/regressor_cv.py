@@ -18,7 +18,7 @@ from harfe._core.folds import Fold, make_folds
 from harfe._core.progress import SearchProgress
 from harfe._core.sklearn_compat import CallbackSupportMixin, with_callbacks
 from harfe._core.threads import one_blas_thread
-from harfe._core.validation import check_inputs, check_targets, check_weights
+from harfe._core.validation import check_inputs, check_targets, count_distinct, row_weights
 from harfe.estimators.base import ExpansionRegressor
 from harfe.estimators.regressor import HARFERegressor, check_scales, pool_size
 from harfe.features.law import FeatureLaw
@@ -28,6 +28,7 @@ from harfe.features.transformer import seed_of
 from harfe.features.units import varies
 from harfe.learning.candidates import CANDIDATES, LawSettings, sampling_notes
 from harfe.learning.likelihood import Prior
+from harfe.learning.reference import EXACT_ROWS
 from harfe.model.uncertainty import Uncertainty
 from harfe.selection.engine.limited import LimitedPlan
 from harfe.selection.engine.search import Search
@@ -36,6 +37,7 @@ from harfe.selection.grid_values import (
     candidate_orders,
     candidate_scales,
     candidate_sizes,
+    largest_size,
 )
 from harfe.selection.law_search import LawSearch
 from harfe.selection.learn_law import LawRace
@@ -296,7 +298,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
             announce_compiling()
         X = check_inputs(self, X, reset=True, min_rows=2)
         y = check_targets(y, len(X))
-        weights = check_weights(sample_weight, X)
+        weights = row_weights(sample_weight, X, y)
         counted = weights > 0
         self._check()
         learns = self._learns_law(X[counted], y, weights[counted])
@@ -341,6 +343,14 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
                     weights,
                 )
                 self._adopt(outcome.fit, X, y.ndim, weights)
+        if outcome.refused:
+            warnings.warn(
+                f"fitted to all rows, {', '.join(outcome.refused)} ended far from what held-out "
+                "rows had promised; the next best candidate was taken. If its error is too large, "
+                "fit again with another random_state",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         if not self.search_complete_:
             warnings.warn(self._cut_short(outcome), ConvergenceWarning, stacklevel=2)
         return self
@@ -390,7 +400,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         """Settings that all candidates share, checked."""
         N = pool_size(self.n_components, max(total_weight, self.n_features_in_))
         if learns and isinstance(self.n_components, str):
-            N = _LEARNED_POOL
+            N = max(_LEARNED_POOL, largest_size(total_weight))
         template = Template(seed_of(self.random_state), N, self._framing(), self.max_iter, self.tol)
         # What is wrong with the settings is said before the search.
         template.recipe(self._candidate(1, 1.0), 1, 0.0)
@@ -433,26 +443,40 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         budget = template.framing.memory_budget
         N = pool_within(budget, len(data.X), template.n_components, free=free)
         template = replace(template, n_components=N)
-        lightest = min(data.weights[train].sum() for train, _ in folds)
-        self.sizes_ = np.array(candidate_sizes(self.n_nonzero_coefs, N, lightest))
-        # Fits on y are the last to run: whether they fit in memory is checked first.
-        template.framing.check_memory(
-            max(len(train) for train, _ in folds),
-            N,
-            data.y.shape[1],
-            largest_support=int(self.sizes_.max()),
-            graded=True,
-        )
-        kinds: tuple[str, ...] = KINDS if self.refine else KINDS[:-1]
-        if self.activation == "exp" or not self.fit_intercept:
-            # A reference is real and has an intercept.
-            kinds = KINDS[:1]
+        lightest = _fewest_rows(data, folds)
+        largest = largest_size(lightest)
+        self.sizes_ = np.array(candidate_sizes(self.n_nonzero_coefs, N, lightest, largest))
+        kinds = self._kinds(len(data.X))
+        if "data" in kinds:
+            # They are the last to run: whether they fit in memory is checked first.
+            template.framing.check_memory(
+                max(len(train) for train, _ in folds),
+                N,
+                data.y.shape[1],
+                largest_support=int(self.sizes_.max()),
+                graded=True,
+            )
         law = LawSettings(
             template.seed, self.input_scale, self.input_clip, activation=self.activation
         )
         race = LawRace(self._priors(), law, data, folds, scoring)
         settings = SparseSettings(kinds, tuple(self.sizes_.tolist()), tuple(self.alphas_.tolist()))
         return LawSearch(race, template, settings, self.selection)
+
+    def _kinds(self, n_rows: int) -> tuple[str, ...]:
+        """Kinds of sparse models to try under a learned law."""
+        if self.activation == "exp" or not self.fit_intercept:
+            # A reference is real and has an intercept.
+            return ("data",)
+        left_out = set()
+        if not self.refine:
+            left_out |= {"refined", "trained"}
+        if self.activation not in ("sin", "cos"):
+            left_out |= {"trained"}
+        if n_rows > EXACT_ROWS and "trained" not in left_out:
+            # Training uses all rows at a fraction of the cost.
+            left_out |= {"data"}
+        return tuple(kind for kind in KINDS if kind not in left_out)
 
     def _plan_grid(
         self,
@@ -463,7 +487,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         n_first: int,
     ) -> Race:
         """Every order and scale of the grid, or the given law."""
-        lightest = min(data.weights[train].sum() for train, _ in folds)
+        lightest = _fewest_rows(data, folds)
         sizes = candidate_sizes(self.n_nonzero_coefs, template.n_components, lightest)
         self.sizes_ = np.array(sizes)
         alphas = self.alphas_.tolist()
@@ -526,6 +550,11 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         self.best_params_ = params_of_choice(
             self.get_params(), plain, outcome.fit, outcome.chosen_params
         )
+
+
+def _fewest_rows(data: Data, folds: list[Fold]) -> int:
+    """Number of distinct rows in the smallest training fold: models have no more features."""
+    return min(count_distinct(data.X[train], data.y[train]) for train, _ in folds)
 
 
 def _check_groups(groups: Any, counted: NDArray[np.bool_]) -> NDArray[Any]:

@@ -120,7 +120,7 @@ def _uniform_factors(XT, i, ZT, start, rates, p, U):  # type: ignore[no-untyped-
 
 @compiled(fastmath=_FLAGS)
 def _product(kind, XT, i, ZT, start, rates, V, product, room, bits):  # type: ignore[no-untyped-def]
-    """product = Π χ over all inputs for row i of X and columns of ZT, and V as in `_factors`."""
+    """Write Π χ over all inputs for row i of X and columns of ZT, and V as in `_factors`."""
     for k in range(_COLUMNS):
         product[k] = 0.0
     for j in range(len(rates)):

@@ -16,14 +16,11 @@ from numpy.typing import NDArray
 
 from harfe.features.law import FeatureLaw
 from harfe.features.mixed_law import Law, MixedLaw
-from harfe.learning import standard_rows
 from harfe.learning.likelihood import KernelSettings, Likelihood, Prior, variance_shares
 from harfe.learning.matching import most_points
 from harfe.learning.reference import (
     EXACT_ROWS,
-    POOL,
     ExactReference,
-    PoolReference,
     Reference,
     StackedReference,
 )
@@ -49,6 +46,10 @@ TEMPERING = 0.3
 # the variance, a law may be learned from fewer: what more rows would show is small beside it.
 MOST_ROWS, _LAST_STEPS = 500, 30
 _NOISY = 0.03
+
+# Joint laws see more rows: their kernels are cheap, and weak inputs show only in many rows. Inputs
+# are dropped at the end, for this share of their price, and a few steps follow.
+JOINT_ROWS, _JOINT_SHARE, _JOINT_STEPS = 1000, 0.5, 10
 
 # If there are more inputs, only those to which the likelihood is most sensitive are kept.
 _MOST_INPUTS = 100
@@ -93,6 +94,8 @@ class LawSettings:
     input_clip: float | None = 5.0
     max_rows: int = MOST_ROWS
     rows_if_noisy: int = MOST_ROWS
+    joint_rows: int = JOINT_ROWS
+    reference_rows: int = EXACT_ROWS
     activation: str = "sin"
     tempering: float = TEMPERING
 
@@ -194,8 +197,8 @@ def sampling_notes(n_rows: int) -> list[str]:
     notes = []
     if n_rows > MOST_ROWS:
         notes.append(f"the likelihood of a law is computed on {MOST_ROWS} of the {n_rows} rows")
-    if n_rows > standard_rows.MOST_ROWS:
-        notes.append(f"its reference is fitted to {standard_rows.MOST_ROWS} of the {n_rows} rows")
+    if n_rows > EXACT_ROWS:
+        notes.append(f"its reference is fitted to {EXACT_ROWS} of the {n_rows} rows")
     if n_rows > most_points(n_rows):
         notes.append(f"features match it at {most_points(n_rows)} of the {n_rows} rows")
     return notes
@@ -235,13 +238,8 @@ def fit_candidate(
     law = replace(law_of_kernel(kernel), activation=settings.activation)
     # All variables of a joint law are in use; larger scales would only add noise.
     law = replace(law, tempering=0.0 if prior.full else settings.tempering)
-    reference: Reference
-    if len(data.Z) <= EXACT_ROWS:
-        reference = ExactReference.fit(kernel, data)
-    else:
-        # Real features without tempering: the kernel of this pool is that of the law.
-        pool = law_of_kernel(kernel).draw(POOL, np.random.default_rng(settings.seed))
-        reference = PoolReference.fit(kernel, data, pool)
+    rows = data.subset(settings.reference_rows, np.random.default_rng(settings.seed))
+    reference = ExactReference.fit(kernel, rows)
     return LawFit(prior.name, data, reference, law, kernel.noise, kernel.variance(), kernel)
 
 
@@ -253,7 +251,7 @@ def _likelihood(
     n_rows: int,
 ) -> Likelihood:
     """The likelihood of at most so many rows, as a function of some inputs."""
-    rows = data.subset(min(n_rows, settings.max_rows), np.random.default_rng(settings.seed))
+    rows = data.subset(n_rows, np.random.default_rng(settings.seed))
     return Likelihood(np.ascontiguousarray(rows.Z[:, kept].T), rows.t, rows.weights, prior)
 
 
@@ -268,17 +266,26 @@ def _fit_kernel(prior: Prior, data: StandardRows, settings: LawSettings) -> Kern
     theta = _likelihood(prior, data, settings, kept, _ROUNDS[0].rows).start()
     for step in _ROUNDS:
         n_rows = min(max(step.rows, step.rows_per_input * len(kept)), _ROUNDS[-1].rows)
+        n_rows = min(n_rows, settings.max_rows)
         noise = max(step.smallest_noise, prior.smallest_noise)
         noisier = replace(prior, smallest_noise=noise)
         few = _likelihood(noisier, data, settings, kept, n_rows)
         theta, value = few.descend(theta, step.steps)
         noisy = few.settings(theta).noise > _NOISY
-        if len(kept) >= step.fewest_inputs:
+        if len(kept) >= step.fewest_inputs and not prior.full:
             places = few.worth_keeping(theta, value, step.share)
             kept, theta = kept[places], few.without(theta, places)
     n_rows = settings.rows_if_noisy if noisy else settings.max_rows
+    if prior.full:
+        n_rows = settings.joint_rows
     last = _likelihood(prior, data, settings, kept, n_rows)
-    return _end(last, last.descend(theta, _LAST_STEPS)[0], kept, data)
+    theta, value = last.descend(theta, _LAST_STEPS)
+    if prior.full:
+        places = last.worth_keeping(theta, value, _JOINT_SHARE)
+        if len(places) < len(kept):
+            kept, last, theta = kept[places], last.restricted(places), last.without(theta, places)
+            theta, _ = last.descend(theta, _JOINT_STEPS)
+    return _end(last, theta, kept, data)
 
 
 def _refit_kernel(
@@ -288,7 +295,8 @@ def _refit_kernel(
     likelihoods = []
     for start in starts:
         kept = np.flatnonzero(start.inclusion)
-        last = _likelihood(prior, data, settings, kept, settings.max_rows)
+        n_rows = settings.joint_rows if prior.full else settings.max_rows
+        last = _likelihood(prior, data, settings, kept, n_rows)
         theta = last.parameters(start.used())
         likelihoods.append((last.value(theta), last, theta, kept))
     _, last, theta, kept = min(likelihoods, key=lambda found: found[0])
@@ -323,6 +331,7 @@ def law_of_kernel(kernel: KernelSettings) -> FeatureLaw:
     p = kernel.inclusion
     d = len(p)
     used = int(np.count_nonzero(p))
+    orders: tuple[int, ...]
     if kernel.full:
         orders, share = (used,), np.ones(1)
     else:

@@ -12,7 +12,8 @@ constant, the noise. A law is fitted by minimising
     -log N(y; 0, C) + Σ_j ((log σ_j - log s₀) / t)² · strength/2 + sparsity Σ_j p_j
                     + Σ_{q >= 2} (log η_q)² / 8
 
-over σ, p, η (η_1 = 1, unless it stands for all inputs at once) and ν. A row of weight 2 counts like two copies of it.
+over σ, p, η (η_1 = 1, but free if it stands for all inputs at once) and ν. A row of weight 2 counts
+like two copies of it.
 """
 
 from __future__ import annotations

@@ -93,15 +93,18 @@ def make_points(
     used: NDArray[np.bool_],
     noise: float,
     rng: np.random.Generator,
+    n_points: int | None = None,
 ) -> Points:
     """Return the rows, points between neighbouring rows, and mixtures of two rows' coordinates.
 
-    Neighbours are found by the `used` inputs. Above 6000 rows, the points are a sample of the rows.
+    Neighbours are found by the `used` inputs. Of more rows than points, `most_points` by default,
+    the points are a sample.
     """
     m = len(Z)
-    extra = most_points(m) - m
+    n_points = most_points(m) if n_points is None else n_points
+    extra = n_points - m
     if extra <= 0:
-        rows = np.sort(rng.permutation(m)[:_MOST_POINTS])
+        rows = np.sort(rng.permutation(m)[:n_points])
         Z, weights = Z[rows], weights[rows]
         new = np.empty((0, Z.shape[1]))
     else:

@@ -4,8 +4,8 @@
 
 in the space of the law's kernel with a constant added; this is the mean of the Gaussian process.
 Its value at x is Σ_k β_k (1 + k(x, x_k)), with one β per row: exact and smooth, but as expensive as
-it is large. Sparse expansions are matched to it. If there are too many rows for that system, the
-ridge solution on a large pool of features takes its place.
+it is large. Sparse expansions are matched to it. Of more rows than that system can hold, it sees a
+sample; features are then also trained on all rows themselves.
 """
 
 from __future__ import annotations
@@ -16,19 +16,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe._core.threads import available_memory, blocks, one_blas_thread
-from harfe.features.pool import FeaturePool
+from harfe._core.threads import blocks, one_blas_thread
 from harfe.learning import cholesky
 from harfe.learning.likelihood import KernelSettings
 from harfe.learning.standard_rows import StandardRows
-from harfe.solvers.homes import make_problem
-from harfe.solvers.ridge import RestrictedRidge
 
-# Up to this number of rows the system is solved exactly.
-EXACT_ROWS = 3000
-
-# Number of features in the pool that is used for more rows.
-POOL = 3000
+# Of more rows, this many are drawn at random.
+EXACT_ROWS = 4000
 
 _PREDICT_BLOCK = 2048
 
@@ -67,38 +61,6 @@ class ExactReference:
             K = used.kernel(XT, self.rows)
             out[rows] = K @ self.beta + self.beta.sum(axis=0)
         return out
-
-
-@dataclass(frozen=True)
-class PoolReference:
-    """Ridge solution on a large pool drawn from the law."""
-
-    pool: FeaturePool
-    coef: NDArray[np.float64]
-    intercept: NDArray[np.float64]
-
-    @classmethod
-    def fit(cls, settings: KernelSettings, data: StandardRows, pool: FeaturePool) -> PoolReference:
-        """Solve the ridge problem that has the prior of the kernel."""
-        problem = make_problem(
-            pool,
-            data.Z,
-            data.t,
-            data.weights,
-            largest_support=len(pool),
-            memory_budget=available_memory() / 2,
-            column_scale="none",
-        )
-        # Features have mean square 1/2, coefficients the variance 2V/N.
-        alpha = settings.noise * len(pool) / (2 * settings.variance() * data.weights.sum())
-        S = np.flatnonzero(problem.usable)
-        with one_blas_thread():
-            coef, intercept = problem.to_raw(S, RestrictedRidge(problem, alpha).solve(S))
-        return cls(pool.take(S), coef, intercept)
-
-    def predict(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sum of all features of the pool."""
-        return np.asarray(self.pool.evaluate(Z) @ self.coef.T + self.intercept)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,9 @@ _EQUAL = 0.01
 # Fits on the data go on if their mean score is better by this share on the first folds.
 _AHEAD = 0.05
 
+# Other kinds of models go on if their mean score is worse by at most this share.
+_BEHIND = 0.1
+
 # Fits on the data must beat the best match by this many standard errors over the folds.
 _CLEARLY = 2.0
 
@@ -75,18 +78,39 @@ class CellTable:
         best, match = _means(scores[is_data]).max(), _means(scores[~is_data]).max()
         return bool(best - match > _AHEAD * abs(match))
 
-    def choose(
-        self, folds: Sequence[int], selection: str, *, scored: bool = False, on_data: bool = True
-    ) -> Choice:
-        """Pick a kind, size and ridge weight by these folds.
+    def near(self, kinds: Sequence[str], folds: Sequence[int]) -> bool:
+        """Whether the best of some kinds is not far behind the best of all but fits on the data."""
+        scores = self.table(folds)[1]
+        best = {kind: _means(scores[i]).max() for i, kind in enumerate(self.kinds)}
+        lead = max(score for kind, score in best.items() if kind != "data")
+        return bool(max(best[kind] for kind in kinds) >= lead - _BEHIND * abs(lead))
 
-        With a user-defined score (`scored`), the scores alone decide. Fits on the data are left out
-        unless `on_data`.
+    def best_size(self, kind: str, folds: Sequence[int]) -> int:
+        """Size of a kind with the best mean score."""
+        scores = self.table(folds)[1][list(self.kinds).index(kind)]
+        return self.sizes[int(_highest(scores)[0])]
+
+    def any_left(self, folds: Sequence[int], without: Sequence[str]) -> bool:
+        """Whether models of other kinds have been run on all of these folds."""
+        scores = self.table(folds)[1]
+        left = [i for i, kind in enumerate(self.kinds) if kind not in without]
+        return bool(np.isfinite(_means(scores[left])).any())
+
+    def choose(
+        self,
+        folds: Sequence[int],
+        selection: str,
+        *,
+        scored: bool = False,
+        without: Sequence[str] = (),
+    ) -> Choice:
+        """Pick a size, a ridge weight and a kind that is not among some by these folds.
+
+        With a user-defined score (`scored`), the scores alone decide.
         """
         _, scores, straying = self.table(folds)
         is_data = np.array([kind == "data" for kind in self.kinds])
-        if not on_data:
-            scores[is_data] = np.nan
+        scores[np.array([kind in without for kind in self.kinds])] = np.nan
         if scored:
             slack = None if selection == "one_se" else 0.0
             return fewest_features(scores, scores, self.sizes, slack)

@@ -15,6 +15,9 @@ _SCALES = (0.2, 4.0)
 _ALPHAS = (1e-12, 10.0)
 _SMALLEST_SIZE, _LARGEST_SIZE = 2, 400
 
+# From a thousand rows on, the largest size under a learned law grows with their cube root.
+_SIZE_GROWTH = 40
+
 
 def candidate_orders(orders: Any, d: int) -> list[Any]:
     """Candidates for the order: numbers, or tuples for mixed pools."""
@@ -55,10 +58,12 @@ def _numbers(
     return [float(v) for v in numbers]
 
 
-def candidate_sizes(value: Any, n_components: int, lightest_fold: float) -> list[int]:
+def candidate_sizes(
+    value: Any, n_components: int, lightest_fold: float, largest: int = _LARGEST_SIZE
+) -> list[int]:
     """Candidates for s, ascending."""
     if is_whole(value) and value >= 1:
-        top = max(min(n_components, int(lightest_fold), _LARGEST_SIZE), 1)
+        top = max(min(n_components, int(lightest_fold), largest), 1)
         low = min(_SMALLEST_SIZE, top)
         if value == 1:
             return [max(top // 8, low)]
@@ -70,6 +75,11 @@ def candidate_sizes(value: Any, n_components: int, lightest_fold: float) -> list
             f"from 1 to n_components={n_components}, e.g. n_nonzero_coefs=[10, 50]"
         )
     return sorted({int(s) for s in sizes})
+
+
+def largest_size(n_rows: float) -> int:
+    """The largest size to try under a learned law: 400 up to 1000 rows, 4000 for a million."""
+    return max(_LARGEST_SIZE, round(_SIZE_GROWTH * np.cbrt(n_rows)))
 
 
 def candidate_scales(scales: Any) -> list[float]:

@@ -1,14 +1,16 @@
 """Selection under a learned law: which law, how its features are found, and how many.
 
 First the candidates for the law are raced (`harfe.selection.learn_law`). Under the winner, refitted
-without each fold and to all rows, three kinds of sparse models are tried at every size:
+without each fold and to all rows, four kinds of sparse models are tried:
 
 - "data": features of the law chosen to fit y (the paper's objective), for every ridge weight;
 - "matched": features chosen to match the reference;
-- "refined": those with weights and phases trained to match it.
+- "refined": those with weights and phases trained to match it;
+- "trained": many features, trained by first-order steps.
 
-All of them are judged by their error on held-out rows of y, not by the likelihood or by the gap to
-the reference.
+All kinds run on the first fold, and those that are not far behind on the others. They are judged by
+their error on held-out rows of y, not by the likelihood or by the gap to the reference. A final
+model that is not what the folds promised is refused.
 """
 
 from __future__ import annotations
@@ -31,15 +33,21 @@ from harfe.selection.rows import Data, extent_of_sample, sample_fold
 from harfe.selection.sparse_models import (
     SparseSettings,
     close_model,
-    fit_sparse,
+    fit_data,
     match_cost,
+    matched_fit,
     matches_memory,
     sparse_on_fold,
     sparse_paths,
+    train_cost,
 )
 
-# Folds on which fits on y run; on the others only if they are ahead.
-_FIRST_FOLDS = 1
+# From these numbers of rows on, models are compared on so many folds: their held-out errors are
+# known well enough, and each fold takes long.
+_FOLDS_OF_MANY = ((10_000, 2), (50_000, 1))
+
+# A law of all rows is refused if its error on these rows is so many times that on held-out rows.
+_BROKEN_PROMISE = 2.0
 
 # All rows, where others are named by the fold that they leave out.
 _ALL = None
@@ -47,19 +55,33 @@ _ALL = None
 
 @dataclass(frozen=True)
 class AllRows:
-    """The law fitted to all rows, and its matches by kind, the smallest first."""
+    """The law fitted to all rows, and names of those that were refused before."""
 
     law: LawFit
-    paths: Mapping[str, Sequence[Matched]]
+    refused: tuple[str, ...]
 
 
-def sparse_on_all(
-    race: LawRace, weights: Mapping[int, float], template: Template, settings: SparseSettings
-) -> AllRows:
-    """Fit the winner of a race to all rows, and match it at every size."""
-    law = race.fit_all(weights)
-    paths = sparse_paths(template, law, settings.kinds, settings.sizes, settings.visible)
-    return AllRows(law, paths)
+def law_of_all(race: LawRace, weights: Mapping[int, float]) -> AllRows:
+    """Fit the winner of a race to all rows, or the next best if it is not what the folds promised.
+
+    A descent of the likelihood can fail on some rows and not on others.
+    """
+    refused: list[str] = []
+    promised = race.mean_error()
+    for candidates in (weights, *({k: 1.0} for k in race.ranked())):
+        law = race.fit_all(candidates)
+        if race.training_error(law) <= _BROKEN_PROMISE * promised:
+            return AllRows(law, tuple(refused))
+        if law.name not in refused:
+            refused.append(law.name)
+    return AllRows(race.fit_all(weights), tuple(refused))
+
+
+def models_of_all(
+    template: Template, law: LawFit, settings: SparseSettings, data: Data
+) -> dict[str, list[Matched]]:
+    """Sparse models of all rows by kind, the smallest first."""
+    return sparse_paths(template, law, settings, data)
 
 
 @dataclass
@@ -80,6 +102,9 @@ class LawSearch:
     weights : dict
         Candidate -> its weight in the reference; empty until the race is over.
     all_rows : AllRows or None
+        The law of all rows.
+    paths : dict or None
+        Kind -> sparse models of all rows.
     data_fits : dict
         Fold, or None for all rows -> fit on y, where that kind is chosen.
     cells : CellTable
@@ -94,35 +119,39 @@ class LawSearch:
     models: dict[int, dict[tuple[str, int], Matched]] = field(default_factory=dict)
     weights: dict[int, float] = field(default_factory=dict)
     all_rows: AllRows | None = None
+    paths: dict[str, list[Matched]] | None = None
     data_fits: dict[int | None, Fit] = field(default_factory=dict)
     _over: bool = False
 
     def __post_init__(self) -> None:
         kinds = self.settings.kinds
         self.cells = CellTable(kinds, self.settings.sizes, self.settings.alphas)
-        matches = tuple(kind for kind in kinds if kind != "data")
-        # Kinds that are tried together; without the first part nothing can be chosen.
-        self._parts = [part for part in (matches, ("data",) * ("data" in kinds)) if part]
-        self._matches = bool(matches)
+        # Kinds that are tried together.
+        parts = [("matched", "refined"), ("trained",), ("data",)]
+        parts = [tuple(kind for kind in part if kind in kinds) for part in parts]
+        self._parts: list[tuple[str, ...]] = [part for part in parts if part]
+        self._alive = self._parts
+        self._matches = kinds != ("data",)
 
     @property
     def most_tasks(self) -> int:
         """Number of tasks if all candidates and the sparse models run on all folds."""
         n = len(self.race.folds)
-        return self.race.most_tasks + (len(self._parts) + 1) * n + 2
+        return self.race.most_tasks + (len(self._parts) + 1) * n + 3
 
     def stages(self) -> Iterator[Stage]:
         """Yield the race of the laws, the sparse models under the winner, the fits on y."""
-        yield from self.race.stages(self._reserve())
+        yield from self.race.stages([*self._first_costs(), *self._other_costs(1)])
         if not self.race.judged:
             return
         self.weights = self.race.stacked()
         self.settings = replace(self.settings, visible=self.race.held_out_error())
-        yield Stage(self._sparse_tasks, needed=True)
-        if self._data_may_win():
-            yield Stage(self._more_data_tasks)
-        if self._judged:
-            yield Stage(self._data_fit_tasks, needed=not self._matches)
+        yield Stage(self._first_tasks, needed=True, reserve=self._other_costs(1))
+        if not self._judged:
+            return
+        self._narrow()
+        yield Stage(self._other_tasks, needed=self.whole and self._matches)
+        yield Stage(self._data_fit_tasks, needed=not self._matches)
         self._over = True
 
     def small(self, n_rows: int, tiny: bool) -> LawSearch:
@@ -146,40 +175,61 @@ class LawSearch:
 
     # --- Tasks ---
 
-    def _sparse_tasks(self) -> list[Task]:
-        race, base = self.race, self.race.digest()
-        folds = range(len(race.folds))
-        run = [f for f in folds if all((k, f) in race.judged for k in self.weights)]
-        tasks = [self._all_rows_task(base)] if self.whole else []
-        for f in run:
-            tasks.append(self._sparse_task(f, self._parts[0], base, "first" if f == run[0] else f))
-        for part in self._parts[1:]:
-            tasks += [self._sparse_task(f, part, base, "data") for f in run[:_FIRST_FOLDS]]
+    @property
+    def _folds(self) -> list[int]:
+        """Folds to compare models on: those that the law was fitted without."""
+        race = self.race
+        most = [n for rows, n in _FOLDS_OF_MANY if len(race.data.X) >= rows]
+        known = [
+            f for f in range(len(race.folds)) if all((k, f) in race.judged for k in self.weights)
+        ]
+        return known[: min(most, default=None)]
+
+    def _first_tasks(self) -> list[Task]:
+        """All kinds on the first fold, and the law of all rows."""
+        base = self.race.digest()
+        tasks = [self._sparse_task(self._folds[0], part, base, "first") for part in self._parts]
+        if self.whole:
+            arguments = (self.race, self.weights)
+            key = base.key("law", {self.race.priors[k]: w for k, w in self.weights.items()})
+            costs = (self.race.cost(len(self.race.data.X)),) * len(self.weights)
+            tasks.append(Task(("law",), "all rows", law_of_all, arguments, key, costs, "first"))
         return tasks
 
-    def _data_may_win(self) -> bool:
-        """Whether fits on y are ahead of the matches on the first folds, and there are others."""
-        tried = self.cells.folds("data")
-        more = len(tried) < len(self._judged)
-        return self._matches and bool(tried) and more and self.cells.data_ahead(tried)
+    def _narrow(self) -> None:
+        """Leave out kinds that are far behind on the first fold, and sizes to train that are."""
+        tried = self._folds[:1]
+        self._alive = [part for part in self._parts if self._may_win(part, tried)]
+        if ("trained",) in self._alive:
+            sizes = self.settings.to_train
+            best = self.cells.best_size("trained", tried)
+            near = [s for s in sizes if s <= best][-2:]
+            self.settings = replace(self.settings, trained=tuple(near))
 
-    def _more_data_tasks(self) -> list[Task]:
-        """Fits on y on the other folds: they compete only if they have run on all."""
-        base, tried = self.race.digest(), self.cells.folds("data")
-        folds = [f for f in self._judged if f not in tried]
-        return [self._sparse_task(f, ("data",), base, "data") for f in folds]
+    def _may_win(self, part: tuple[str, ...], folds: Sequence[int]) -> bool:
+        if self.race.scoring is not None or not self._matches:
+            return True
+        if part == ("data",):
+            return self.cells.data_ahead(folds)
+        return self.cells.near(part, folds)
 
-    def _all_rows_task(self, base: Digest) -> Task:
-        return Task(
-            ("all rows",),
-            "all rows",
-            sparse_on_all,
-            (self.race, self.weights, self.template, self.settings),
-            base.key("all rows", *self._key_parts(self.settings)),
-            self._all_rows_costs(len(self.weights)),
-            "first",
-            self._memory(self._parts[0], len(self.race.data.X)),
-        )
+    def _other_tasks(self) -> list[Task]:
+        """The kinds that may win on the other folds, and fitted to all rows."""
+        base, tasks = self.race.digest(), []
+        alive = [part for part in self._alive if part != ("data",)]
+        if self.whole and alive:
+            assert self.all_rows is not None
+            kinds = tuple(kind for part in alive for kind in part)
+            settings, data = replace(self.settings, kinds=kinds), self.race.data
+            arguments = (self.template, self.all_rows.law, settings, data)
+            key = base.key("models", *self._key_parts(settings))
+            costs, memory = self._costs(kinds, len(data.X)), self._memory(kinds, len(data.X))
+            tasks.append(
+                Task(("models",), "all rows", models_of_all, arguments, key, costs, "all", memory)
+            )
+        for f in self._folds[1:]:
+            tasks += [self._sparse_task(f, part, base, f) for part in self._alive]
+        return tasks
 
     def _sparse_task(self, f: int, part: tuple[str, ...], base: Digest, group: Any) -> Task:
         race, fold, settings = self.race, self.race.folds[f], replace(self.settings, kinds=part)
@@ -189,7 +239,7 @@ class LawSearch:
             sparse_on_fold,
             (self.template, self._law(f), settings, race.data, fold, race.scoring),
             base.key(*fold, *self._key_parts(settings)),
-            (self._cost(part, len(fold[0])),),
+            self._costs(part, len(fold[0])),
             group,
             self._memory(part, len(fold[0])),
         )
@@ -209,46 +259,42 @@ class LawSearch:
                 costs = (path_cost(len(data.X), self.template.n_components, "fit"),)
                 memory = self._memory(("data",), len(data.X))
                 tasks.append(
-                    Task(("fit", where), "fits on y", fit_sparse, call, b"", costs, None, memory)
+                    Task(("fit", where), "fits on y", fit_data, call, b"", costs, None, memory)
                 )
         return tasks
 
-    def _cost(self, part: tuple[str, ...], n_rows: int) -> Cost:
-        if part == ("data",):
-            return path_cost(n_rows, self.template.n_components)
-        return match_cost(n_rows, part)
+    def _costs(self, kinds: tuple[str, ...], n_rows: int) -> tuple[Cost, ...]:
+        costs = []
+        if "data" in kinds:
+            costs.append(path_cost(n_rows, self.template.n_components))
+        if "matched" in kinds or "refined" in kinds:
+            costs.append(match_cost(n_rows, kinds))
+        if "trained" in kinds:
+            costs.append(train_cost(n_rows, self.race.data.X.shape[1], self.settings.to_train))
+        return tuple(costs)
 
     def _memory(self, part: tuple[str, ...], n_rows: int) -> float:
         if part == ("data",):
             return path_memory(self.template, n_rows)
         return matches_memory(n_rows, self.template.n_components)
 
-    def _all_rows_costs(self, n_laws: int) -> tuple[Cost, ...]:
-        m = len(self.race.data.X)
-        laws = [self.race.cost(m)] * n_laws
-        return (*laws, match_cost(m, self._parts[0])) if self._matches else tuple(laws)
-
-    def _reserve(self) -> list[Cost]:
-        """What must follow the race: a law of all rows, its models, and those of a fold."""
+    def _first_costs(self) -> list[Cost]:
+        """Costs of the first fold, and of the law of all rows."""
         train = len(self.race.folds[0][0])
-        costs = [self._cost(self._parts[0], train)]
-        if self.whole:
-            costs += self._all_rows_costs(1)
-        if not self._matches:
-            m = len(self.race.data.X) if self.whole else train
-            costs.append(path_cost(m, self.template.n_components, "fit"))
-        return costs
+        costs = [cost for part in self._parts for cost in self._costs(part, train)]
+        return [*costs, *[self.race.cost(len(self.race.data.X))] * self.whole]
+
+    def _other_costs(self, n_folds: int) -> list[Cost]:
+        """Costs of so many folds, all rows being one of them."""
+        kinds = self._alive[0]
+        return [cost for _ in range(n_folds) for cost in self._costs(kinds, len(self.race.data.X))]
 
     def later(self) -> list[Cost]:
         """Costs of the tasks expected after the current stage."""
-        if self.weights:
-            return []
-        rows = [len(train) for train, _ in self.race.folds]
-        folds = [self._cost(self._parts[0], n) for n in rows]
-        folds += [self._cost(part, n) for part in self._parts[1:] for n in rows[:_FIRST_FOLDS]]
-        # One task, although of two kinds.
-        whole = Cost("match", sum(cost.seconds for cost in self._all_rows_costs(1)))
-        return [*self.race.later(), *[whole] * self.whole, *folds]
+        n = len(self.race.folds) - 1 + self.whole
+        if not self.weights:
+            return [*self.race.later(), *self._first_costs(), *self._other_costs(n)]
+        return self._other_costs(n) if len(self.models) <= 1 and self.paths is None else []
 
     # --- Results ---
 
@@ -259,8 +305,10 @@ class LawSearch:
                 table, models = result
                 self.cells.add(f, part, table)
                 self.models[f] = self.models.get(f, {}) | models
-            case ("all rows",):
+            case ("law",):
                 self.all_rows = result
+            case ("models",):
+                self.paths = result
             case ("fit", where):
                 self.data_fits[where] = result
             case _:
@@ -277,8 +325,9 @@ class LawSearch:
 
     @property
     def _judged(self) -> list[int]:
-        """Folds that the choice is made on."""
-        return self.cells.folds(self._parts[0][0])
+        """Folds that the choice is made on: those that all kinds in the race were run on."""
+        tried = [set(self.cells.folds(part[0])) for part in self._alive]
+        return sorted(set.intersection(*tried))
 
     @property
     def _model(self) -> int | None:
@@ -288,24 +337,27 @@ class LawSearch:
     @property
     def usable(self) -> bool:
         """Whether there is a model of the rows that are wanted, and one for the uncertainty."""
-        fitted = self.all_rows is not None or not self.whole
-        return bool(self._judged) and fitted and (self._matches or self._model in self.data_fits)
+        if not self._judged:
+            return False
+        if not self._matches:
+            return self._model in self.data_fits
+        return self.paths is not None or not self.whole
 
     def choose(
-        self, selection: str, folds: Sequence[int] | None = None, *, on_data: bool = True
+        self, selection: str, folds: Sequence[int] | None = None, *, without: Sequence[str] = ()
     ) -> Choice:
         """Pick a kind, size and ridge weight by these folds, all by default."""
         wanted = self._judged if folds is None else sorted(folds)
         scored = self.race.scoring is not None
-        return self.cells.choose(wanted, selection, scored=scored, on_data=on_data)
+        return self.cells.choose(wanted, selection, scored=scored, without=without)
 
-    def _choice(self, where: int | None) -> Choice:
+    def _choice(self, where: int | None, without: Sequence[str] = ()) -> Choice:
         """The settings chosen by all folds, or by those other than one."""
         others = [f for f in self._judged if f != where] or None
-        choice = self.choose(self.selection, others)
+        choice = self.choose(self.selection, others, without=without)
         if self._is_data(choice) and self._matches and self._over and where not in self.data_fits:
             # There was no time for this fit.
-            return self.choose(self.selection, others, on_data=False)
+            return self.choose(self.selection, others, without=[*without, "data"])
         return choice
 
     def _is_data(self, choice: Choice) -> bool:
@@ -313,7 +365,8 @@ class LawSearch:
 
     def outcome(self) -> SearchOutcome:
         """Put together the choice, and the fits with it of all rows and without folds."""
-        choice, law = self._choice(self._model), self._law(self._model)
+        choice, fit, refused = self._final()
+        law = self._law(self._model)
         errors, scores, _ = self.cells.table(range(len(self.race.folds)))
         kinds = self.settings.kinds
         return SearchOutcome(
@@ -327,18 +380,45 @@ class LawSearch:
             scale=np.array(law.law.scale),
             kind=kinds[choice.pool],
             sizes=list(self.settings.sizes),
-            fit=self._fit(self._model, choice),
+            fit=fit,
             held_out=[(self.race.folds[f], self._fit(f, self._choice(f))) for f in self._judged],
             extent=self._extent(),
+            refused=tuple(refused),
             learned_law=self.race.learned(law, self.template.framing.columns),
         )
+
+    def _final(self) -> tuple[Choice, Fit, list[str]]:
+        """The choice, its fit, and what was refused because the folds had promised better."""
+        refused = [] if self.all_rows is None else [f"law {n}" for n in self.all_rows.refused]
+        choice = self._choice(self._model)
+        if self._model is not _ALL:
+            return choice, self._fit(self._model, choice), refused
+        kinds, without = self.settings.kinds, list[str]()
+        while True:
+            if self._is_data(choice):
+                return choice, self.data_fits[_ALL], refused
+            assert self.paths is not None
+            kind, s = kinds[choice.pool], self.settings.sizes[choice.size]
+            # Training ends early if features become dependent.
+            path = self.paths.get(kind) or self.paths["matched"]
+            known = [self.models[f] for f in self._judged]
+            gaps = [models[kind, s].gap for models in known if (kind, s) in models]
+            model = close_model(path, s, max(gaps, default=np.inf))
+            if model is not None:
+                return choice, self._matched_fit(_ALL, model), refused
+            refused.append(f"{kind} features")
+            without.append(kind)
+            if not self.cells.any_left(self._judged, without):
+                best = min(path, key=lambda model: model.gap)
+                return choice, self._matched_fit(_ALL, best), refused
+            choice = self._choice(_ALL, without)
 
     def _extent(self) -> str:
         if not self.whole:
             return extent_of_sample(self.race.folds[0], self.race.data)
         laws, sizes, n = len(self.race.shared_folds()), len(self._judged), len(self.race.folds)
         text = f"laws were compared on {laws} of {n} folds and sizes on {sizes}"
-        if self._parts[1:] and not self.cells.folds("data"):
+        if ("data",) in self._parts[1:] and not self.cells.folds("data"):
             text += ", and features chosen on y were not tried"
         return text
 
@@ -352,22 +432,15 @@ class LawSearch:
         data = self.race.data
         return data if where is _ALL else data.take(self.race.folds[where][0])
 
-    def _fit(self, where: int | None, choice: Choice) -> Fit:
-        """The fit of all rows, or of those outside a fold, with these settings."""
+    def _fit(self, where: int, choice: Choice) -> Fit:
+        """The fit of the rows outside a fold with these settings."""
         if self._is_data(choice):
             return self.data_fits[where]
         kind, s = self.settings.kinds[choice.pool], self.settings.sizes[choice.size]
-        model = None
-        if where is not _ALL:
-            # Where training started from fewer features, more would not have gained.
-            known = {t: m for (k, t), m in self.models[where].items() if k == kind and t <= s}
-            model = known[max(known)] if known else None
-        elif self.all_rows is not None:
-            models = [self.models[f] for f in self._judged]
-            gaps = [known[kind, s].gap for known in models if (kind, s) in known]
-            # Training ends early if features become dependent.
-            path = self.all_rows.paths[kind] or self.all_rows.paths.get("matched")
-            model = close_model(path, s, max(gaps, default=np.inf)) if path else None
-        return fit_sparse(
-            self.template, self._law(where), self.settings, choice, self._rows(where), model
-        )
+        # Where training started from fewer features, more would not have gained.
+        known = {t: m for (k, t), m in self.models[where].items() if k == kind and t <= s}
+        known = known or {t: m for (k, t), m in self.models[where].items() if k == "matched"}
+        return self._matched_fit(where, known[max(known)])
+
+    def _matched_fit(self, where: int | None, model: Matched) -> Fit:
+        return matched_fit(self.template, self._law(where), model, self._rows(where))

@@ -18,10 +18,9 @@ from harfe._core.arguments import check_choice, check_clip
 from harfe._core.folds import Fold, make_folds
 from harfe._core.progress import ProgressLine
 from harfe._core.threads import one_blas_thread
-from harfe._core.validation import check_table, check_targets, check_weights
+from harfe._core.validation import check_table, check_targets, row_weights
 from harfe.features.transformer import seed_of
 from harfe.features.units import INPUT_SCALES, varies
-from harfe.learning import standard_rows
 from harfe.learning.candidates import (
     CANDIDATES,
     MOST_ROWS,
@@ -38,15 +37,19 @@ from harfe.learning.reference import EXACT_ROWS
 from harfe.learning.stacking import stack_weights
 from harfe.selection.engine.plan import Cost, Digest, Stage, Task
 from harfe.selection.engine.search import Search
-from harfe.selection.rows import FEW_ROWS, Data, Scoring
+from harfe.selection.rows import FEW_ROWS, Data, Scoring, sample_fold
 
 # All candidates run on the first fold. The second is for those whose error is at most _FAR times
 # the lowest, the others for the best two if they are that close. If rows are few, all run on two
 # folds, and on the others those that are not far behind.
 _FAR, _FINALISTS, _CLOSE = 1.5, 2, 1.25
 
-# Maximum number of rows in the likelihood while candidates are compared on noisy data.
-_ROWS_IF_NOISY = 300
+# Maximum number of rows in the likelihood while candidates are compared on noisy data, and of
+# joint laws on any.
+_ROWS_IF_NOISY, _JOINT_ROWS = 300, 500
+
+# Candidates are judged on at most this many held-out rows.
+_MOST_JUDGED = 5000
 
 
 def fit_law(
@@ -65,8 +68,7 @@ def fit_law(
 def law_cost(n_rows: int, n_inputs: int) -> Cost:
     """Expected cost of `fit_law`: the likelihood of some rows, and the system of the reference."""
     likelihood = 3e-4 * min(n_rows, MOST_ROWS) * (0.8 + n_inputs / 40)
-    exact, pool = 3e-11 * n_rows**3, 2e-4 * min(n_rows, standard_rows.MOST_ROWS)
-    return Cost("law", 0.01 + likelihood + (exact if n_rows <= EXACT_ROWS else pool))
+    return Cost("law", 0.01 + likelihood + 3e-11 * min(n_rows, EXACT_ROWS) ** 3)
 
 
 @dataclass(frozen=True)
@@ -76,11 +78,14 @@ class JudgedLaw:
     Attributes
     ----------
     fit : LawFit
-    prediction : array of shape (held-out rows, targets)
+    rows : int array
+        Held-out rows, or a sample of them.
+    prediction : array of shape (rows, targets)
     error, score : float
     """
 
     fit: LawFit
+    rows: NDArray[np.intp]
     prediction: NDArray[np.float64]
     error: float
     score: float
@@ -90,12 +95,12 @@ def law_on_fold(
     prior: Prior, settings: LawSettings, data: Data, fold: Fold, scoring: Scoring | None
 ) -> JudgedLaw:
     """Fit a candidate without a fold, and judge it on the fold."""
-    train, test = fold
+    train, test = fold[0], sample_fold(fold, _MOST_JUDGED, settings.seed)[1]
     fit = fit_law(prior, settings, data, train)
     prediction = fit.predict(data.X[test])
     error = float(data.errors(prediction[:, None], test)[0])
     score = -error if scoring is None else scoring(prediction, test)
-    return JudgedLaw(fit, prediction, error, score)
+    return JudgedLaw(fit, test, prediction, error, score)
 
 
 @dataclass
@@ -161,7 +166,7 @@ class LawRace:
         return Digest(self.data.X, self.data.y, self.data.weights, self.settings, scorer)
 
     def _tasks(self, folds: range, base: Digest) -> list[Task]:
-        in_folds = replace(self.settings, rows_if_noisy=_ROWS_IF_NOISY)
+        in_folds = replace(self.settings, rows_if_noisy=_ROWS_IF_NOISY, joint_rows=_JOINT_ROWS)
         return [
             Task(
                 (k, f),
@@ -200,6 +205,22 @@ class LawRace:
         """The candidate with the best mean score."""
         return max(self._mean_scores(), key=lambda pair: pair[1])
 
+    def ranked(self) -> list[int]:
+        """Candidates that are left, the best first."""
+        return [k for k, _ in sorted(self._mean_scores(), key=lambda pair: -pair[1])]
+
+    def mean_error(self) -> float:
+        """Mean held-out error of the best candidate."""
+        best, _ = self._best()
+        return float(np.mean([law.error for (k, _), law in self.judged.items() if k == best]))
+
+    def training_error(self, law: LawFit) -> float:
+        """Mean squared error of a law's reference on the rows, or on a sample of them."""
+        rows = np.arange(len(self.data.X))
+        if len(rows) > _MOST_JUDGED:
+            rows = np.random.default_rng(self.settings.seed).permutation(rows)[:_MOST_JUDGED]
+        return float(self.data.errors(law.predict(self.data.X[rows])[:, None], rows)[0])
+
     def shared_folds(self) -> list[int]:
         """Folds that all candidates still in the race were run on."""
         folds = range(len(self.folds))
@@ -215,8 +236,7 @@ class LawRace:
 
     def held_out_error(self) -> float:
         """Mean held-out error of the best candidate, in units of the variance, over all targets."""
-        best, _ = self._best()
-        error = float(np.mean([law.error for (k, _), law in self.judged.items() if k == best]))
+        error = self.mean_error()
         y, share = self.data.y, self.data.weights / self.data.weights.sum()
         if y.shape[1] > 1:
             return error * y.shape[1]
@@ -234,7 +254,7 @@ class LawRace:
             return {best: 1.0}
         predicted, wanted = [], []
         for f in folds:
-            test = self.folds[f][1]
+            test = self.judged[best, f].rows
             root = np.sqrt(self.data.weights[test])[:, None]
             # Targets in units of their deviation, about their means on the training rows.
             base = self.judged[best, f].fit.data
@@ -344,7 +364,7 @@ def learn_law(
     y = check_targets(y, len(X))
     if y.dtype.kind == "c":
         raise ValueError("y is complex, and a law is learned from real targets; pass y.real")
-    weights = check_weights(sample_weight, X)
+    weights = row_weights(sample_weight, X, y)
     if isinstance(candidates, str):
         candidates = [candidates]
     for name in candidates:

@@ -44,6 +44,8 @@ class SearchOutcome:
         Folds, and fits of the rows outside them with the settings chosen by the other folds.
     extent : str
         How far the search came, as a clause.
+    refused : tuple of str
+        Laws and kinds of models of all rows that were not what the folds had promised.
     learned_law : LearnedLaw or None
     """
 
@@ -60,6 +62,7 @@ class SearchOutcome:
     fit: Fit
     held_out: list[tuple[Fold, Fit]]
     extent: str
+    refused: tuple[str, ...] = ()
     learned_law: LearnedLaw | None = None
 
 

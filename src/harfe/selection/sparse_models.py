@@ -1,4 +1,9 @@
-"""Sparse models under a learned law: fitted to data, matched to the reference, or trained."""
+"""Sparse models under a learned law: fitted to data, matched to the reference, or trained.
+
+"matched" and "refined" models compress the reference. "trained" ones are larger, and are trained by
+first-order steps: to match the reference at many points where it knows all rows, otherwise to fit
+the rows themselves.
+"""
 
 from __future__ import annotations
 
@@ -11,28 +16,54 @@ from numpy.typing import NDArray
 
 from harfe._core.folds import Fold
 from harfe._core.threads import one_blas_thread
+from harfe._core.validation import count_distinct
+from harfe.features.pool import FeaturePool
 from harfe.learning.candidates import LawFit
-from harfe.learning.matching import Matched, make_points, match, match_memory, most_points
-from harfe.learning.reference import EXACT_ROWS, POOL
+from harfe.learning.matching import (
+    Matched,
+    Points,
+    make_points,
+    match,
+    match_memory,
+    most_points,
+)
+from harfe.learning.reference import EXACT_ROWS
 from harfe.learning.refining import refine
-from harfe.learning.standard_rows import MOST_ROWS
+from harfe.learning.training import train
 from harfe.model.expansion import Expansion
 from harfe.selection.choosing import Choice
 from harfe.selection.engine.plan import Cost
 from harfe.selection.race import errors_on_fold
 from harfe.selection.recipe import Fit, FitSummary, Template
 from harfe.selection.rows import Data, Scoring
-from harfe.solvers.homes import make_problem
+from harfe.solvers.homes import RecomputedProblem
 from harfe.solvers.pursuit import StopReason
+from harfe.solvers.ridge import RestrictedRidge
 
-KINDS = ("data", "matched", "refined")
+KINDS = ("data", "matched", "refined", "trained")
 
 # A gap to the reference below this share of its held-out error counts as none.
 _INVISIBLE = 0.01
 
-# Maximum number of features to train: a step costs the square of their number. More if even the
-# largest match is no closer to the reference than the reference is to new rows.
-_MOST_REFINED, _MOST_IF_PRECISE = 140, 200
+# Maximum number of features to refine: a step costs the square of the number of parameters, of
+# which there may be so many. More if even the largest match is no closer to the reference than the
+# reference is to new rows.
+_MOST_REFINED, _MOST_IF_PRECISE, _MOST_PARAMETERS = 140, 200, 600
+
+# Trained sizes are the largest and halves of it down to this one.
+_SMALLEST_TRAINED = 30
+
+# Points at which trained features match a reference, and passes over them; over rows themselves,
+# passes are so many that about this many rows are visited, within bounds.
+_TRAINING_POINTS, _PASSES = 12_000, 30
+_VISITS, _FEWEST_PASSES, _MOST_PASSES = 3_000_000, 8, 100
+
+# Seconds that training takes for a feature at a point.
+_TRAINING_COST = 3e-9
+
+# Matches of the reference have at most this many features: forward selection and its pool are made
+# for few.
+_MOST_MATCHED = 400
 
 # If memory limits a pool to fewer features than this, it is not worth drawing.
 _FEWEST_FEATURES = 500
@@ -50,12 +81,20 @@ class SparseSettings:
     visible : float
         Held-out error of the reference in units of the target's variance. Distances from the
         reference far below it do not show in the errors of sparse models.
+    trained : tuple of int
+        The sizes among them to train by first-order steps; `trained_sizes` if empty.
     """
 
     kinds: tuple[str, ...]
     sizes: tuple[int, ...]
     alphas: tuple[float, ...]
     visible: float = 0.0
+    trained: tuple[int, ...] = ()
+
+    @property
+    def to_train(self) -> tuple[int, ...]:
+        """The sizes to train by first-order steps."""
+        return self.trained or trained_sizes(self.sizes)
 
 
 def pool_within(memory_budget: float, n_rows: int, n_components: int, *, free: bool) -> int:
@@ -90,7 +129,7 @@ def pool_within(memory_budget: float, n_rows: int, n_components: int, *, free: b
 
 def matches_memory(n_rows: int, n_features: int) -> float:
     """Bytes that a law and its matches need: the system of the reference, features at points."""
-    reference = 8 * (3 * n_rows**2 if n_rows <= EXACT_ROWS else POOL * min(n_rows, MOST_ROWS))
+    reference = 8 * 3 * min(n_rows, EXACT_ROWS) ** 2
     return max(reference, match_memory(n_features, most_points(n_rows)))
 
 
@@ -99,20 +138,89 @@ def match_cost(n_rows: int, kinds: Sequence[str]) -> Cost:
     return Cost("match", most_points(n_rows) * (5e-5 + 1e-4 * ("refined" in kinds)))
 
 
+def trained_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
+    """Sizes to train: the largest, and smaller ones of about half of the one above."""
+    out: list[int] = []
+    for s in sorted(sizes, reverse=True):
+        if not out or _SMALLEST_TRAINED <= s <= out[-1] / 1.9:
+            out.append(s)
+    return tuple(out[::-1])
+
+
+def _visits(n_rows: int) -> tuple[int, int]:
+    """Number of points that training uses, and of passes over them."""
+    if n_rows <= EXACT_ROWS:
+        return max(_TRAINING_POINTS, n_rows), _PASSES
+    return n_rows, int(np.clip(_VISITS // n_rows, _FEWEST_PASSES, _MOST_PASSES))
+
+
+def train_cost(n_rows: int, n_inputs: int, sizes: Sequence[int]) -> Cost:
+    """Expected cost of training so many features by first-order steps."""
+    points, passes = _visits(n_rows)
+    features = points * sum(sizes)
+    solving = 1e-10 * points * sum(s**2 for s in sizes)
+    return Cost("train", _TRAINING_COST * (1 + n_inputs / 20) * features * passes + solving)
+
+
+def trained_models(
+    template: Template, law: LawFit, sizes: Sequence[int], rows: Data
+) -> list[Matched]:
+    """Train features drawn from a law, at each of some sizes, from the smallest on.
+
+    They match the reference if that knows all rows, which is free of noise and can be evaluated
+    anywhere; otherwise they fit the rows.
+    """
+    n_points, passes = _visits(len(rows.X))
+    data = law.data
+    with one_blas_thread():
+        if len(rows.X) <= EXACT_ROWS:
+            rng, used = np.random.default_rng(template.seed), law.law.usage() > 0
+            points = make_points(
+                law.reference, data.Z, data.weights, used, law.noise, rng, n_points
+            )
+        else:
+            targets = (rows.y - data.centre) / data.unit
+            weights = rows.weights / rows.weights.mean()
+            points = Points(data.standardise(rows.X), targets, weights, law.noise)
+        pool = template.sampling(law.law).draw()
+        return [_trained(law, pool, points, s, passes, template.seed) for s in sizes]
+
+
+def _trained(
+    law: LawFit, pool: FeaturePool, points: Points, s: int, passes: int, seed: int
+) -> Matched:
+    """Train the first s features of a pool, and solve for their coefficients."""
+    every = np.arange(s)
+    start = pool.take(every)
+    features = train(start, points.Z, points.values, points.weights, passes=passes, seed=seed)
+    problem = RecomputedProblem(features, points.Z, points.values, points.weights)
+    # The prior of the law, with the noise of the reference or of the rows.
+    c = RestrictedRidge(problem, law.noise * s / (law.variance * len(points.Z))).solve(every)
+    coef, intercept = problem.to_raw(every, c)
+    gap = float(np.sum(problem.rss(every, c) * problem.targets.unit**2))
+    return Matched(every, features, coef, intercept, gap)
+
+
 def sparse_paths(
-    template: Template,
-    law: LawFit,
-    kinds: Sequence[str],
-    sizes: Sequence[int],
-    visible: float = 0.0,
+    template: Template, law: LawFit, settings: SparseSettings, rows: Data
 ) -> dict[str, list[Matched]]:
+    """Sparse models of all kinds but fits on y, from the smallest to the largest."""
+    paths = _matches(template, law, settings)
+    if "trained" in settings.kinds:
+        paths["trained"] = trained_models(template, law, settings.to_train, rows)
+    return paths
+
+
+def _matches(template: Template, law: LawFit, settings: SparseSettings) -> dict[str, list[Matched]]:
     """Match the reference of a law by its features at every size, with or without training.
 
     Training starts from the smallest match that is as good as the reference, for all that held-out
     rows can tell: larger ones cannot gain by it.
     """
-    kinds = [kind for kind in kinds if kind != "data"]
-    if not kinds:
+    kinds, visible = settings.kinds, settings.visible
+    # Above this size neither kind is worth its time.
+    sizes = [s for s in settings.sizes if s <= _MOST_MATCHED] or list(settings.sizes[:1])
+    if not {"matched", "refined"} & set(kinds):
         return {}
     rng = np.random.default_rng(template.seed)
     data = law.data
@@ -125,7 +233,8 @@ def sparse_paths(
         if "matched" in kinds:
             paths["matched"] = plain
         most = _MOST_REFINED if plain[-1].gap < visible else _MOST_IF_PRECISE
-        small = [s for s in sizes if s <= most]
+        per_feature = 1 + np.mean(np.sum(plain[-1].features.present, axis=1))
+        small = [s for s in sizes if s <= min(most, _MOST_PARAMETERS / per_feature)]
         if "refined" in kinds:
             paths["refined"] = []
         if "refined" in kinds and small:
@@ -155,12 +264,14 @@ def sparse_on_fold(
     table = np.full((3, len(settings.kinds), len(sizes), len(settings.alphas)), np.nan)
     models = {}
     Z = law.data.standardise(data.X[test])
-    dense = law.predict(data.X[test])
-    paths = sparse_paths(template, law, settings.kinds, sizes, settings.visible)
+    # A reference that does not know all rows is no guide.
+    dense = law.predict(data.X[test]) if len(train) <= EXACT_ROWS else None
+    paths = sparse_paths(template, law, settings, data.take(train))
     for k, kind in enumerate(settings.kinds):
         if kind == "data":
             # More features than rows are determined by nothing but the ridge penalty.
-            fewer = [s for s in sizes if s <= data.weights[train].sum()] or sizes[:1]
+            rows = count_distinct(data.X[train], data.y[train])
+            fewer = [s for s in sizes if s <= rows] or sizes[:1]
             drawn = template.sampling(law.law).draw()
             table[:2, k, : len(fewer)] = errors_on_fold(
                 template.framing, drawn, fewer, settings.alphas, data, fold, scoring
@@ -173,7 +284,9 @@ def sparse_on_fold(
                 prediction = law.data.to_targets(model.predict(Z))
                 error = float(data.errors(prediction[:, None], test)[0])
                 score = -error if scoring is None else scoring(prediction, test)
-                straying = float(data.mean_squares((prediction - dense)[:, None], test)[0])
+                straying = 0.0
+                if dense is not None:
+                    straying = float(data.mean_squares((prediction - dense)[:, None], test)[0])
                 table[:, k, sizes.index(s), 0] = error, score, straying
     return table, models
 
@@ -184,43 +297,25 @@ def prior_alpha(law: LawFit, s: int) -> float:
     return law.noise * s / (law.variance * M)
 
 
-def fit_sparse(
-    template: Template,
-    law: LawFit,
-    settings: SparseSettings,
-    choice: Choice,
-    data: Data,
-    model: Matched | None = None,
+def fit_data(
+    template: Template, law: LawFit, settings: SparseSettings, choice: Choice, data: Data
 ) -> Fit:
-    """Fit the rows that a law was fitted to with the kind, size and ridge weight of a choice.
-
-    `model` is the match of that kind and size, if it is known.
-    """
-    kind, s = settings.kinds[choice.pool], settings.sizes[choice.size]
-    if kind == "data":
-        recipe = template.recipe(law.law, s, settings.alphas[choice.alpha])
-        return recipe.fit(data.X, data.y, data.weights)
-    if model is None:
-        sizes = [t for t in settings.sizes if t >= s]
-        path = sparse_paths(template, law, [kind], sizes, settings.visible)[kind]
-        # Training ends early if features become dependent.
-        if not path:
-            path = sparse_paths(template, law, ["matched"], sizes, settings.visible)["matched"]
-        model = close_model(path, s, np.inf)
-    return matched_fit(template, law, model, prior_alpha(law, s), data)
+    """Fit y with features of the law, with the size and ridge weight of a choice."""
+    s, alpha = settings.sizes[choice.size], settings.alphas[choice.alpha]
+    return template.recipe(law.law, s, alpha).fit(data.X, data.y, data.weights)
 
 
-def close_model(path: Sequence[Matched], s: int, usual_gap: float) -> Matched:
-    """The smallest model with s features or more that is as close to its reference as in the folds.
+def close_model(path: Sequence[Matched], s: int, usual_gap: float) -> Matched | None:
+    """The smallest model with s features or more that is as close to its target as in the folds.
 
-    Training can end in a poor optimum, which the gap to the reference reveals; the next size ends
-    elsewhere.
+    Training can end in a poor optimum, which the gap reveals; the next size ends elsewhere. None if
+    no model is close.
     """
     large = [model for model in path if len(model.support) >= s] or path[-1:]
-    return next((model for model in large if model.gap <= _LARGEST_GAP * usual_gap), large[-1])
+    return next((model for model in large if model.gap <= _LARGEST_GAP * usual_gap), None)
 
 
-def matched_fit(template: Template, law: LawFit, model: Matched, alpha: float, data: Data) -> Fit:
+def matched_fit(template: Template, law: LawFit, model: Matched, data: Data) -> Fit:
     """Return a matched model as a fit in the user's units."""
     standard = law.data
     coef = model.coef * standard.unit[:, None]
@@ -230,16 +325,9 @@ def matched_fit(template: Template, law: LawFit, model: Matched, alpha: float, d
     kept = bounds if bounds.finite.any() else None
     expansion = Expansion(features, coef, intercept, template.framing.columns, False, kept)
     X, y, weights = data.X, data.y, data.weights
-    problem = make_problem(
-        features,
-        bounds.clip(X),
-        y,
-        weights,
-        largest_support=len(features),
-        memory_budget=template.framing.memory_budget,
-        fit_intercept=template.framing.fit_intercept,
-        column_scale="rms",
-    )
+    # A single Gram matrix is needed, for the posterior: storing the features would take longer.
+    fit_intercept = template.framing.fit_intercept
+    problem = RecomputedProblem(features, bounds.clip(X), y, weights, fit_intercept=fit_intercept)
     residual = np.sum(weights @ (y - expansion.predict(X)) ** 2 / standard.unit**2)
     relative = np.sqrt(residual / (weights.sum() * y.shape[1]))
     history = {"gap": np.array([model.gap]), "relative_residual": np.array([relative])}
@@ -254,7 +342,7 @@ def matched_fit(template: Template, law: LawFit, model: Matched, alpha: float, d
         problem=problem,
         places=np.arange(len(features)),
         n_nonzero_coefs=len(features),
-        alpha=alpha,
+        alpha=prior_alpha(law, len(features)),
         summary=summary,
         units=standard.units,
     )

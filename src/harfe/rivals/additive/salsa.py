@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from harfe._core.threads import blocks, memory_bytes
-from harfe.features.law_kernels import symmetric_kernel
+from harfe.features.law_kernels import KernelSum
 from harfe.rivals._base import Rival
 from harfe.rivals._scaling import Scaling
 from harfe.rivals._search import Family
@@ -61,7 +61,7 @@ def subset_kernel(
     eta = np.zeros(order + 1)
     eta[order] = 1.0
     p = np.full(d, factor_weight(d, order))
-    return symmetric_kernel(ZT, other, np.ones(d), p, eta, uniform=False)
+    return KernelSum(np.ones(d), 0, p, eta).values(ZT, other)
 
 
 def held_out_by_kernel(
