@@ -85,7 +85,7 @@ def test_clipped_inputs_are_clipped(activation, dtype):
     X, y = make()
     X[3, 1], X[4, 0] = 1e9, -1e7
     model = HARFERegressor(**SMALL, activation=activation).fit(X, y)
-    assert model.expansion_.bounds.finite[:2].all()
+    assert model.expansion_.map.finite[:2].all()
     new = make(seed=1)[0]
     new[:4, :2] *= 1e6
     check(model, new, dtype)
@@ -106,7 +106,7 @@ def test_mixed_orders_and_unused_inputs(dtype):
     X[3, 1] = 1e9  # bounds of an input that no feature looks at
     model = HARFERegressor(**settings).fit(X, y)
     assert -1 in model.expansion_.features.indices
-    assert model.expansion_.bounds is not None
+    assert model.expansion_.map is not None
     check(model, make(seed=1)[0], dtype)
 
 

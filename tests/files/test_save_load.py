@@ -178,7 +178,7 @@ def test_kinds_of_targets_and_inputs_come_back(xy, tmp_path, case):
     activation = "exp" if case == "complex exp" else "sin"
     model = HARFERegressor(**SMALL, activation=activation, residual_cv=3).fit(X, target)
     again = round_trip(model, tmp_path)
-    assert (again.expansion_.bounds is not None) == (case == "clipped")
+    assert (again.expansion_.map is not None) == (case == "clipped")
     assert_same_model(model, again, X)
 
 

@@ -11,7 +11,7 @@ from shared import FORMULAS
 
 from harfe import Expansion, HARFERegressor
 from harfe.features.pool import FeaturePool
-from harfe.features.units import InputBounds
+from harfe.features.units import InputMap
 from harfe.model.formula import formula, input_symbols
 
 ODD = ("blood pressure", "größe", "1st", "a b", "a_b", "E", "I", "lambda", "sin", "exp", "x²", "x2")
@@ -41,7 +41,7 @@ def clipping(d):
     """Bounds on both sides, one side, no side."""
     lower, upper = np.full(d, -np.inf), np.full(d, np.inf)
     lower[:2], upper[0], upper[2] = -0.5, 0.25, 1e-3
-    return InputBounds(lower, upper)
+    return InputMap(lower, upper)
 
 
 def rows(expansion, n=40):

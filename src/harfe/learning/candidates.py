@@ -93,6 +93,7 @@ class LawSettings:
     rows_if_noisy: int = MOST_ROWS
     activation: str = "sin"
     tempering: float = TEMPERING
+    input_warp: str = "none"
 
 
 @dataclass(frozen=True)
@@ -212,6 +213,7 @@ def standardise(
         weights,
         input_scale=settings.input_scale,
         input_clip=settings.input_clip,
+        input_warp=settings.input_warp,
         rng=np.random.default_rng(settings.seed),
     )
 

@@ -226,13 +226,12 @@ def matched_fit(template: Template, law: LawFit, model: Matched, alpha: float, d
     coef = model.coef * standard.unit[:, None]
     intercept = standard.to_targets(model.intercept)
     features = model.features.in_user_units(standard.units)
-    bounds = standard.bounds
-    kept = bounds if bounds.finite.any() else None
+    kept = None if standard.map.is_identity else standard.map
     expansion = Expansion(features, coef, intercept, template.framing.columns, False, kept)
     X, y, weights = data.X, data.y, data.weights
     problem = make_problem(
         features,
-        bounds.clip(X),
+        standard.map.apply(X),
         y,
         weights,
         largest_support=len(features),
@@ -250,7 +249,7 @@ def matched_fit(template: Template, law: LawFit, model: Matched, alpha: float, d
         expansion=expansion,
         sampling=sampling,
         pool=pool,
-        bounds=bounds,
+        map=standard.map,
         problem=problem,
         places=np.arange(len(features)),
         n_nonzero_coefs=len(features),
