@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 INPUT_SCALES = ("standard", "robust", "none")
 
 # Interquartile range of a normal variable with standard deviation 1.
-_NORMAL_IQR = 1.3489795003921634
+NORMAL_IQR = 1.3489795003921634
 
 # Below this share of its largest magnitude a column's spread is rounding, not signal.
 _CONSTANT = 1e-13
@@ -69,7 +69,7 @@ def measure_units(X: NDArray[np.float64], weights: NDArray[np.float64], kind: st
         low, middle, high = np.quantile(
             X, [0.25, 0.5, 0.75], axis=0, weights=weights, method="inverted_cdf"
         )
-        quartiles = (high / _NORMAL_IQR) - (low / _NORMAL_IQR)
+        quartiles = (high / NORMAL_IQR) - (low / NORMAL_IQR)
         centre = middle
         # Not the column's largest: next to a huge outlier the quartiles would look constant.
         constant = _is_constant(quartiles, np.abs([low, middle, high]).max(axis=0))

@@ -159,16 +159,13 @@ def find_map(
     if warp == "none":
         return plain
     clipped = X if warp == "rank" else plain.clip(X)
-    units = measure_units(clipped, weights, "robust")
+    units = measure_units(clipped, weights, "standard")
     warps: list[Warp | None] = [None] * X.shape[1]
     for k in np.flatnonzero(np.isfinite(units.spread)).tolist():
         x = clipped[:, k]
         if not np.any((x > x.min()) & (x < x.max())):
             continue  # two values: every function of them is affine
-        if warp == "rank":
-            warps[k] = rank(x, weights)
-        else:
-            warps[k] = even_out(x, weights, float(units.centre[k]), float(units.spread[k]))
+        warps[k] = (rank if warp == "rank" else even_out)(x, weights)
         if isinstance(warps[k], Log | Rank):
             lower[k] = x.min()
         if isinstance(warps[k], Rank):

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from harfe.features.units.affine import NORMAL_IQR, measure_units
+
 # A logarithm of positive values whose range is narrower than this factor is almost affine.
 _LEAST_RATIO = 10.0
 
@@ -20,8 +22,8 @@ _SKEWED = 1.0
 # Most knots of a rank.
 MOST_KNOTS = 33
 
-# Ranks are rounded to this many digits: their last bits depend on the order of the rows and on the
-# unit of the weights, and which values become knots must not.
+# Sums of weights are rounded to this many digits: their last bits depend on the order of the rows
+# and on the unit of the weights, and which values become knots or quartiles must not.
 _DIGITS = 12
 
 
@@ -101,10 +103,9 @@ class Rank:
 Warp = Log | Asinh | Rank
 
 
-def even_out(
-    x: NDArray[np.float64], weights: NDArray[np.float64], median: float, spread: float
-) -> Log | Asinh | None:
-    """Logarithm or asinh of a column, if it makes the column less skewed."""
+def even_out(x: NDArray[np.float64], weights: NDArray[np.float64]) -> Log | Asinh | None:
+    """Logarithm or asinh of a column that varies, if it makes the column less skewed."""
+    x, weights = _distinct(x, weights)
     before = abs(_skewness(x, weights))
     warp: Log | Asinh
     if x.min() > 0:
@@ -112,7 +113,7 @@ def even_out(
             return None
         warp = Log()
     elif before > _SKEWED:
-        warp = Asinh(median, spread)
+        warp = _asinh(x, weights)
     else:
         return None
     return warp if abs(_skewness(warp.apply(x), weights)) < before else None
@@ -123,8 +124,7 @@ def rank(x: NDArray[np.float64], weights: NDArray[np.float64]) -> Rank | None:
 
     The mid-rank of a value is the share of the rows below it plus half the share of those with it.
     """
-    values, place = np.unique(x, return_inverse=True)
-    counts = np.bincount(place.ravel(), weights)
+    values, counts = _distinct(x, weights)
     ranks = np.round((np.cumsum(counts) - counts / 2) / counts.sum(), _DIGITS)
     if len(values) > MOST_KNOTS:
         wanted = np.round(np.linspace(ranks[0], ranks[-1], MOST_KNOTS), _DIGITS)
@@ -138,6 +138,24 @@ def rank(x: NDArray[np.float64], weights: NDArray[np.float64]) -> Rank | None:
         # Differences near the limits of floating point have no slope.
         smooth = np.isfinite(steps).all() and np.isfinite(np.diff(ranks) / steps).all()
     return Rank(values, ranks) if len(values) > 1 and smooth else None
+
+
+def _asinh(values: NDArray[np.float64], counts: NDArray[np.float64]) -> Asinh:
+    """Median and interquartile range, or standard deviation if the quartiles are equal."""
+    shares = np.round(np.cumsum(counts) / counts.sum(), _DIGITS)
+    low, middle, high = values[np.searchsorted(shares, [0.25, 0.5, 0.75])].tolist()
+    spread = high / NORMAL_IQR - low / NORMAL_IQR
+    if spread == 0:
+        spread = float(measure_units(values[:, None], counts, "standard").spread[0])
+    return Asinh(middle, float(f"{spread:.{_DIGITS}g}"))
+
+
+def _distinct(
+    x: NDArray[np.float64], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Distinct values, ascending, and the weight of each."""
+    values, place = np.unique(x, return_inverse=True)
+    return values, np.bincount(place.ravel(), weights)
 
 
 def _skewness(x: NDArray[np.float64], weights: NDArray[np.float64]) -> float:

@@ -150,7 +150,7 @@ def _clipped(model: Any, rows: ReportRows) -> list[Caution]:
     if not names:
         return []
     text = (
-        f"Inputs with outliers are clipped: {_names(names)}. Beyond the bounds (see the table of "
+        f"Inputs are clipped: {_names(names)}. Beyond the bounds (see the table of "
         f"inputs) the prediction no longer changes; this affects "
         f"{100 * clipped.any(axis=1).mean():.2g} % of the rows."
     )

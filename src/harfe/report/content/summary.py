@@ -192,6 +192,7 @@ def _inputs(model: Any) -> list[dict[str, Any]]:
             "used": k in used,
             "clip_lower": None if own is None else float(own.lower[k]),
             "clip_upper": None if own is None else float(own.upper[k]),
+            "warp": None if own is None or not own.warped[k] else own.label(k, column),
         }
         for k, column in enumerate(model.expansion_.columns)
     ]
