@@ -290,10 +290,11 @@ def test_pools_that_cannot_be_drawn_again_are_told(file, model, monkeypatch, xy)
     assert not np.array_equal(weights.toarray(), model.weights_.toarray())
 
 
-def test_a_model_of_tables_comes_back(tmp_path):
+@pytest.mark.parametrize("warp", ["none", "rank"])
+def test_a_model_of_tables_comes_back(tmp_path, warp):
     X, y = make()
     table = {"size": X[:, 0], "color": ["red", "blue", "green"] * 20, "y": y}
-    model = TableModel.fit(table, "y", HARFERegressor(**SMALL), missing="median")
+    model = TableModel.fit(table, "y", HARFERegressor(**SMALL, input_warp=warp), missing="median")
     for path in (tmp_path / "a.harfe", tmp_path / "b.harfe"):
         harfe.save(model, path)
         again = harfe.load(path)

@@ -95,9 +95,10 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         Monotone functions that even out skewed inputs before sines of them are taken. "log" takes
         the logarithm of positive inputs that range over more than a factor of 10, and asinh of
         other skewed inputs, wherever that makes them less skewed; "rank" replaces every input by
-        its rank among the rows, from 0 to 1, by a piecewise linear function. They are part of the
-        fitted function and appear in names such as ``sin(0.31*log(age))``; `weights_` are those of
-        the warped inputs.
+        its rank among the rows, from 0 to 1, by a piecewise linear function. Logarithms end at the
+        smallest value seen, ranks at both ends of the range. All are part of the fitted function
+        and appear in names such as ``sin(0.31*log(age))``; `weights_` are those of the warped
+        inputs.
     column_scale : {"rms", "none"}, default="rms"
         Scale features to unit root-mean-square, or do not scale them; "none" with ``alpha=λ`` and
         ``step_size=m*μ`` is the paper's literal form.

@@ -155,7 +155,7 @@ def _distinct(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Distinct values, ascending, and the weight of each."""
     values, place = np.unique(x, return_inverse=True)
-    return values, np.bincount(place.ravel(), weights)
+    return values, np.bincount(place.ravel(), weights).astype(float)
 
 
 def _skewness(x: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
