@@ -84,6 +84,7 @@ def test_labels():
     assert both.label(0, "a") == "log(clip(a, 1, 9))"
     assert both.label(1, "a") == "asinh((clip(a, 0, 7) + 3) / 0.5)"
     assert InputMap.identity(1).label(0, "a") == "a"
+    assert Asinh(0.0, 2.0).label("a") == "asinh(a / 2)"
 
 
 # --- Which warp an input gets ---

@@ -131,7 +131,7 @@ def test_warps_are_named_and_knots_stand_below():
         "log(maximum(x0, 0.1))",
         "asinh((clip(x1, -1, 1) + 0.3)/0.07)",
         "*rank(x2)",
-        "asinh((x3)/2)",
+        "asinh(x3/2)",
         "*maximum(x4, -1)",
     ):
         assert name in total

@@ -256,7 +256,8 @@ def _text(precision: int) -> _Style:
 
     def warp(name: str, warp: Warp) -> str:
         if isinstance(warp, Asinh):
-            return f"asinh(({_shifted(name, warp, number)})/{number(warp.scale)})"
+            inner = _shifted(name, warp, number)
+            return f"asinh({f'({inner})' if warp.centre else inner}/{number(warp.scale)})"
         return f"log({name})" if isinstance(warp, Log) else f"rank({name})"
 
     def knots(name: str, at: Iterable[str], values: Iterable[str]) -> str:

@@ -69,8 +69,9 @@ class Asinh:
 
     def label(self, name: str) -> str:
         """Readable name of the warped input."""
-        sign = "+" if self.centre < 0 else "-"
-        return f"asinh(({name} {sign} {abs(self.centre):.6g}) / {self.scale:.6g})"
+        if self.centre:
+            name = f"({name} {'+' if self.centre < 0 else '-'} {abs(self.centre):.6g})"
+        return f"asinh({name} / {self.scale:.6g})"
 
 
 @dataclass(frozen=True)
