@@ -543,9 +543,9 @@ def test_tails_far_beyond_the_bulk_are_left_out():
     assert grid[0] == -1
     assert grid[-1] == pytest.approx(inner_high + (inner_high - inner_low) / 2)
     clipped = HARFERegressor(100, 5, random_state=0).fit(X, np.sin(X[:, 0]))
-    assert np.isfinite(clipped.expansion_.bounds.upper[0])
+    assert np.isfinite(clipped.expansion_.map.upper[0])
     (seen,) = display.ComponentDisplay.from_estimator(clipped, 0).inputs
-    assert seen.quantiles[-1] == clipped.expansion_.bounds.upper[0]
+    assert seen.quantiles[-1] == clipped.expansion_.map.upper[0]
 
 
 def test_a_spike_of_equal_values_stays_in_its_bin(model):

@@ -16,7 +16,7 @@ from harfe.explain.inputs.distribution import largest_frequencies
 from harfe.explain.inputs.summary import InputSummary
 from harfe.features.law import FeatureLaw
 from harfe.features.pool import FeaturePool
-from harfe.features.units import InputBounds
+from harfe.features.units import InputMap
 from harfe.model.expansion import Expansion
 from harfe.model.terms import index_sets
 
@@ -300,7 +300,7 @@ def few_values(bounds=None, seed=0):
 def test_few_values_against_full_enumeration(activation, complex_output, clip):
     bounds = None
     if clip:
-        bounds = InputBounds(
+        bounds = InputMap(
             np.array([-np.inf, -1.0, -np.inf, -np.inf]), np.array([np.inf, 1.0, np.inf, 0.8])
         )
     expansion = drawn(activation, complex_output=complex_output, bounds=bounds)

@@ -41,7 +41,7 @@ def clipping():
     X[:3, 0], X[3, 1] = 50.0, -80.0
     y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2]
     model = HARFERegressor(**SMALL).fit(X, y)
-    assert model.expansion_.bounds.finite.tolist() == [True, True, False, False]
+    assert model.expansion_.map.finite.tolist() == [True, True, False, False]
     return model, X
 
 
@@ -90,7 +90,7 @@ def test_contributions_sum_to_the_prediction_where_inputs_are_clipped(clipping):
     ):
         np.testing.assert_allclose(total, model.predict(X), rtol=0, atol=1e-10)
     # Beyond the bounds nothing changes.
-    upper = model.expansion_.bounds.upper[0]
+    upper = model.expansion_.map.upper[0]
     further = np.array([[upper, 0, 0, 0], [upper + 7, 0, 0, 0]])
     values = model.explain_local(further).components
     np.testing.assert_array_equal(values[0], values[1])
@@ -310,7 +310,7 @@ def test_an_input_of_few_values_takes_all_of_them():
 
 def test_grids_of_clipped_inputs_stay_within_the_bounds(clipping):
     model, _ = clipping
-    bounds = model.expansion_.bounds
+    bounds = model.expansion_.map
     values = model.partial_dependence(1).grid_values[0]
     assert bounds.lower[1] <= values[0] < values[-1] <= bounds.upper[1]
 

@@ -14,7 +14,7 @@ from shared import FORMULAS
 from harfe import HARFERegressor, datasets
 from harfe.features.law import FeatureLaw
 from harfe.features.pool import FeaturePool
-from harfe.features.units import InputBounds, find_bounds
+from harfe.features.units import InputMap, find_map
 from harfe.model.expansion import Expansion
 
 NORMAL_IQR = stats.norm.ppf(0.75) - stats.norm.ppf(0.25)
@@ -25,7 +25,7 @@ def column(*values):
 
 
 def bounds_of(X, spreads=5.0, weights=None):
-    return find_bounds(X, np.ones(len(X)) if weights is None else weights, spreads)
+    return find_map(X, np.ones(len(X)) if weights is None else weights, spreads)
 
 
 def assert_infinite(bounds, d=1):
@@ -165,7 +165,7 @@ def test_the_size_of_an_outlier_does_not_matter(outlier):
 
 
 def test_clip_and_inside_by_hand():
-    bounds = InputBounds(np.array([-1.0, -np.inf, 0.0]), np.array([2.0, np.inf, np.inf]))
+    bounds = InputMap(np.array([-1.0, -np.inf, 0.0]), np.array([2.0, np.inf, np.inf]))
     X = np.array([[-3.0, -1e9, -0.5], [2.0, 1e9, 7.0], [5.0, 0.0, 0.0]])
     np.testing.assert_array_equal(
         bounds.clip(X), [[-1.0, -1e9, 0.0], [2.0, 1e9, 7.0], [2.0, 0.0, 0.0]]
@@ -183,7 +183,7 @@ def test_clip_and_inside_by_hand():
 
 
 def test_where_nothing_can_change_the_rows_are_not_copied():
-    bounds = InputBounds(np.array([-np.inf, 0.0]), np.array([np.inf, 1.0]))
+    bounds = InputMap(np.array([-np.inf, 0.0]), np.array([np.inf, 1.0]))
     X = np.array([[-3.0], [5.0]])
     assert bounds.clip(X, np.array([0])) is X
     assert bounds.clip(X, np.array([1])).tolist() == [[0.0], [1.0]]
@@ -191,7 +191,7 @@ def test_where_nothing_can_change_the_rows_are_not_copied():
 
 # --- The fitted function ---
 
-BOUNDS = InputBounds(np.array([-0.5, -np.inf, -1.0, -0.7]), np.array([0.5, np.inf, np.inf, 0.2]))
+BOUNDS = InputMap(np.array([-0.5, -np.inf, -1.0, -0.7]), np.array([0.5, np.inf, np.inf, 0.2]))
 
 
 def some_expansion(activation="sin", complex_output=False, bounds=BOUNDS, s=9):
@@ -205,7 +205,7 @@ def some_expansion(activation="sin", complex_output=False, bounds=BOUNDS, s=9):
 
 def formula(expansion, X):
     """Intercept + Σ c φ(<clip(x), w> + b), dense."""
-    X = np.clip(X, expansion.bounds.lower, expansion.bounds.upper)
+    X = np.clip(X, expansion.map.lower, expansion.map.upper)
     z = X @ expansion.features.weights().toarray() + expansion.features.phases
     f = expansion.intercept + FORMULAS[expansion.features.activation](z) @ expansion.coef.T
     return f if expansion.complex_output else f.real
@@ -219,7 +219,7 @@ real_or_complex = pytest.mark.parametrize("complex_output", [False, True])
 @real_or_complex
 def test_prediction_is_that_of_clipped_inputs(activation, complex_output):
     expansion = some_expansion(activation, complex_output)
-    unbounded = dataclasses.replace(expansion, bounds=None)
+    unbounded = dataclasses.replace(expansion, map=None)
     X = np.random.default_rng(1).normal(size=(60, 4))
     clipped = np.clip(X, BOUNDS.lower, BOUNDS.upper)
     before = X.copy()
@@ -301,7 +301,7 @@ def test_names_say_which_inputs_are_clipped():
         "sin(2.00*bmi)",
         "sin(1.00*clip(c, -1, inf) + 4.00*clip(d, -0.7, 0.2))",
     ]
-    plain = dataclasses.replace(expansion, bounds=None).names()
+    plain = dataclasses.replace(expansion, map=None).names()
     assert plain[0] == "sin(0.31*age - 1.20*bmi + 0.50)"
 
 
@@ -332,7 +332,7 @@ def test_a_typing_error_does_not_wreck_the_fit(input_scale, init):
     X = data.X.copy()
     X[3, 2] = 1e6
     clipped = model(**options).fit(X, data.y)
-    assert clipped.expansion_.bounds.finite.tolist() == [j == 2 for j in range(10)]
+    assert clipped.expansion_.map.finite.tolist() == [j == 2 for j in range(10)]
     assert error(clipped) < 1.1 * without
     if input_scale == "standard":
         # x2 in units of the wrong value is a constant: its share of y is lost
@@ -344,7 +344,7 @@ def test_nor_does_a_wrong_value_among_new_rows():
     X = data.X.copy()
     X[3, 2] = 1e6
     fitted = model().fit(X, data.y)
-    bounds = fitted.expansion_.bounds
+    bounds = fitted.expansion_.map
     wrong, edge = TEST.X.copy(), TEST.X.copy()
     wrong[:, 2], edge[:, 2] = 1e9, bounds.upper[2]
     np.testing.assert_array_equal(fitted.predict(wrong), fitted.predict(edge))
@@ -356,10 +356,10 @@ def test_the_fit_is_that_of_clipped_inputs():
     X = data.X.copy()
     X[3, 2], X[70, 5] = 1e6, -40
     one = model(input_clip=4).fit(X, data.y)
-    bounds = find_bounds(X, np.ones(300), 4)
+    bounds = find_map(X, np.ones(300), 4)
     other = model(input_clip=None).fit(np.clip(X, bounds.lower, bounds.upper), data.y)
-    np.testing.assert_array_equal(one.expansion_.bounds.lower, bounds.lower)
-    np.testing.assert_array_equal(one.expansion_.bounds.upper, bounds.upper)
+    np.testing.assert_array_equal(one.expansion_.map.lower, bounds.lower)
+    np.testing.assert_array_equal(one.expansion_.map.upper, bounds.upper)
     np.testing.assert_array_equal(one.support_, other.support_)
     np.testing.assert_array_equal(one.coef_, other.coef_)
     np.testing.assert_array_equal(one.predict(TEST.X[:50]), other.predict(TEST.X[:50]))
@@ -398,10 +398,10 @@ def test_bounds_of_a_fit_go_by_weight():
     X = data.X.copy()
     X[3, 2] = 1e6
     times = np.random.default_rng(0).integers(1, 4, 300)
-    weighted = model().fit(X, data.y, sample_weight=times).expansion_.bounds
-    repeated = model().fit(np.repeat(X, times, axis=0), np.repeat(data.y, times)).expansion_.bounds
+    weighted = model().fit(X, data.y, sample_weight=times).expansion_.map
+    repeated = model().fit(np.repeat(X, times, axis=0), np.repeat(data.y, times)).expansion_.map
     np.testing.assert_array_equal(weighted.upper, repeated.upper)
-    assert weighted.upper[2] != find_bounds(X, np.ones(300), 5.0).upper[2]
+    assert weighted.upper[2] != find_map(X, np.ones(300), 5.0).upper[2]
 
 
 def test_rows_without_weight_have_no_say_in_the_bounds():
@@ -410,12 +410,12 @@ def test_rows_without_weight_have_no_say_in_the_bounds():
     X[3, 2] = 1e6
     weights = np.ones(300)
     weights[3] = 0
-    assert model().fit(X, data.y, sample_weight=weights).expansion_.bounds is None
+    assert model().fit(X, data.y, sample_weight=weights).expansion_.map is None
 
 
 def test_no_outliers_no_bounds():
     data = friedman()
-    assert model().fit(data.X, data.y).expansion_.bounds is None
+    assert model().fit(data.X, data.y).expansion_.map is None
 
 
 def test_without_clipping_the_function_has_no_bounds():
@@ -423,7 +423,7 @@ def test_without_clipping_the_function_has_no_bounds():
     X = data.X.copy()
     X[3, 2] = 30
     fitted = model(input_clip=None).fit(X, data.y)
-    assert fitted.expansion_.bounds is None
+    assert fitted.expansion_.map is None
     z = X @ fitted.weights_.toarray() + fitted.bias_
     np.testing.assert_allclose(
         fitted.predict(X), fitted.intercept_ + np.sin(z) @ fitted.coef_, rtol=0, atol=1e-10
@@ -431,7 +431,7 @@ def test_without_clipping_the_function_has_no_bounds():
     # as with bounds that nothing exceeds, and not as with those that something does
     wide = model(input_clip=1e9).fit(X, data.y)
     np.testing.assert_array_equal(wide.coef_, fitted.coef_)
-    assert wide.expansion_.bounds is None
+    assert wide.expansion_.map is None
     assert not np.array_equal(model().fit(X, data.y).coef_, fitted.coef_)
 
 
@@ -444,7 +444,7 @@ def test_other_units_of_the_inputs_give_the_same_predictions(input_scale):
     one = model(input_scale=input_scale).fit(X, data.y)
     other = model(input_scale=input_scale).fit(X * scale + shift, data.y)
     np.testing.assert_array_equal(one.support_, other.support_)
-    assert other.expansion_.bounds.finite.tolist() == [j == 2 for j in range(10)]
+    assert other.expansion_.map.finite.tolist() == [j == 2 for j in range(10)]
     new = TEST.X.copy()
     new[:5, 2] = [1e6, -1e6, 5, -5, 2]
     np.testing.assert_allclose(

@@ -85,9 +85,30 @@ def test_clipped_inputs_are_clipped(activation, dtype):
     X, y = make()
     X[3, 1], X[4, 0] = 1e9, -1e7
     model = HARFERegressor(**SMALL, activation=activation).fit(X, y)
-    assert model.expansion_.bounds.finite[:2].all()
+    assert model.expansion_.map.finite[:2].all()
     new = make(seed=1)[0]
     new[:4, :2] *= 1e6
+    check(model, new, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("warp", ["log", "rank"])
+def test_warped_inputs_are_warped(activation, dtype, warp):
+    def table(seed):
+        X = make(seed)[0]
+        X[:, 3] = np.exp(X[:, 0])
+        X[:, 4] = np.exp(X[:, 4] - 3) - 1
+        return X
+
+    X = table(0)
+    y = X[:, 0] + np.log(X[:, 3]) ** 2 + X[:, 4]
+    # A phase from U[0, 2π] is for waves: others would have coefficients of 1e4, which cancel.
+    bias = "phase" if activation in ("sin", "cos", "exp") else "uniform"
+    model = HARFERegressor(**SMALL, activation=activation, bias=bias, input_warp=warp).fit(X, y)
+    assert model.expansion_.map.warped[3:].all()
+    new = table(1)
+    new[:4, 3:] *= [[0.01], [-1], [10], [1e6]]
     check(model, new, dtype)
 
 
@@ -106,7 +127,7 @@ def test_mixed_orders_and_unused_inputs(dtype):
     X[3, 1] = 1e9  # bounds of an input that no feature looks at
     model = HARFERegressor(**settings).fit(X, y)
     assert -1 in model.expansion_.features.indices
-    assert model.expansion_.bounds is not None
+    assert model.expansion_.map is not None
     check(model, make(seed=1)[0], dtype)
 
 

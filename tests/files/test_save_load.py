@@ -8,7 +8,7 @@ import sys
 import tracemalloc
 import warnings
 import zipfile
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from hashlib import sha256
 
@@ -178,7 +178,7 @@ def test_kinds_of_targets_and_inputs_come_back(xy, tmp_path, case):
     activation = "exp" if case == "complex exp" else "sin"
     model = HARFERegressor(**SMALL, activation=activation, residual_cv=3).fit(X, target)
     again = round_trip(model, tmp_path)
-    assert (again.expansion_.bounds is not None) == (case == "clipped")
+    assert (again.expansion_.map is not None) == (case == "clipped")
     assert_same_model(model, again, X)
 
 
@@ -290,10 +290,11 @@ def test_pools_that_cannot_be_drawn_again_are_told(file, model, monkeypatch, xy)
     assert not np.array_equal(weights.toarray(), model.weights_.toarray())
 
 
-def test_a_model_of_tables_comes_back(tmp_path):
+@pytest.mark.parametrize("warp", ["none", "rank"])
+def test_a_model_of_tables_comes_back(tmp_path, warp):
     X, y = make()
     table = {"size": X[:, 0], "color": ["red", "blue", "green"] * 20, "y": y}
-    model = TableModel.fit(table, "y", HARFERegressor(**SMALL), missing="median")
+    model = TableModel.fit(table, "y", HARFERegressor(**SMALL, input_warp=warp), missing="median")
     for path in (tmp_path / "a.harfe", tmp_path / "b.harfe"):
         harfe.save(model, path)
         again = harfe.load(path)
@@ -759,6 +760,115 @@ def test_skops_keeps_pipelines(xy, tmp_path, estimator):
     assert all(name.startswith("harfe.") for name in trusted), trusted
     again = skops.load(tmp_path / "m.skops", trusted=trusted)
     assert_same(model.predict(xy[0]), again.predict(xy[0]))
+
+
+@pytest.fixture(scope="module")
+def warped(tmp_path_factory):
+    """A model file with each warp, and the model."""
+    X, y = make()
+    X = np.exp(2 * X) - [0, 1, 0, 0]
+    model = HARFERegressor(**SMALL, input_warp="log").fit(X, y)
+    ranked = HARFERegressor(**SMALL, input_warp="rank").fit(X, y)
+    found = model.expansion_.map
+    warps = (*found.warps[:3], ranked.expansion_.map.warps[3])
+    assert [type(warp).__name__ for warp in warps] == ["Log", "Asinh", "Log", "Rank"]
+    model.expansion_ = replace(model.expansion_, map=replace(found, warps=warps))
+    path = tmp_path_factory.mktemp("warped") / "m.harfe"
+    model.save(path)
+    return path, model, X
+
+
+@pytest.mark.parametrize("warp", ["log", "rank"])
+def test_warps_come_back(xy, tmp_path, warp):
+    X = np.exp(2 * xy[0]) - [0, 1, 0, 0]
+    model = HARFERegressor(**SMALL, residual_cv=3, input_warp=warp).fit(X, xy[1])
+    assert model.expansion_.map.warped.any()
+    again = round_trip(model, tmp_path)
+    assert again.input_warp == warp
+    assert_same_model(model, again, X)
+
+
+def test_all_kinds_of_warps_come_back(warped):
+    path, model, X = warped
+    np.testing.assert_array_equal(harfe.load(path).predict(X), model.predict(X))
+
+
+def without(*path):
+    *path, last = path
+
+    def change(header, arrays):
+        place = header["state"]
+        for step in path:
+            place = place[step]
+        del place[last]
+
+    return change
+
+
+MAP = ("expansion_", "bounds")
+RANK = (*MAP, "warps", 3, "Rank")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (replaced("expansion_.bounds.lower", np.zeros(4)), "logarithm of an input that may not"),
+        (replaced("expansion_.bounds.lower", np.full(4, np.nan)), "logarithm of an input that may"),
+        (told(*MAP, "warps", 1, "Asinh", "scale", 0.0), "positive scale"),
+        (told(*MAP, "warps", 1, "Asinh", "scale", -1), "positive scale"),
+        (told(*MAP, "warps", 1, "Asinh", "centre", {"~float": "nan"}), "finite centre"),
+        (told(*MAP, "warps", 1, {"Exec": {}}), "not one of Log, Asinh, Rank"),
+        (told(*MAP, "warps", [None]), "a warp or none for each input"),
+        (told(*MAP, "warps", None), "not a list"),
+        (without(*RANK, "knots"), "does not have the fields"),
+    ],
+)
+def test_forged_warps_are_refused(warped, tmp_path, change, message):
+    with pytest.raises(ModelFileError, match=message):
+        harfe.load(forge(warped[0], tmp_path, change))
+
+
+@pytest.mark.parametrize("name", ["knots", "values"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda a: a[:0],
+        lambda a: a[:1],
+        lambda a: a[::-1],
+        lambda a: np.append(a[1:], a[-1]),
+        lambda a: np.append(a[:-1], np.inf),
+        lambda a: np.append(np.nan, a[1:]),
+        lambda a: a[:-1],
+    ],
+)
+def test_forged_knots_are_refused(warped, tmp_path, name, change):
+    path, model, _ = warped
+    numbers = getattr(model.expansion_.map.warps[3], name)
+    forged = forge(path, tmp_path, replaced(f"expansion_.bounds.warps.3.{name}", change(numbers)))
+    with pytest.raises(ModelFileError, match=r"knots that do not increase|each of 2 to 33 knots"):
+        harfe.load(forged)
+
+
+def test_too_many_knots_are_refused(warped, tmp_path):
+    def change(header, arrays):
+        for name in ("knots", "values"):
+            arrays[f"expansion_.bounds.warps.3.{name}"] = np.arange(34.0)
+
+    with pytest.raises(ModelFileError, match="2 to 33 knots"):
+        harfe.load(forge(warped[0], tmp_path, change))
+
+
+def test_files_from_before_warps_load_and_look_the_same(xy, tmp_path):
+    X = xy[0].copy()
+    X[3, 1] = 1e6
+    model = HARFERegressor(**SMALL).fit(X, xy[1])
+    model.save(tmp_path / "m.harfe")
+    header, _ = model_file.read(tmp_path / "m.harfe", 2**30)
+    assert set(header["state"]["expansion_"]["bounds"]) == {"lower", "upper"}
+    old = forge(tmp_path / "m.harfe", tmp_path, lambda h, arrays: h["params"].pop("input_warp"))
+    again = harfe.load(old)
+    assert again.input_warp == "none"
+    assert_same_model(model, again, X)
 
 
 def test_files_that_hold_importances_still_load(xy, tmp_path):

@@ -52,7 +52,7 @@ def table(m=30, d=4, targets=1, seed=0):
 def assert_same_bits(a, b):
     for name in ("Z", "t", "weights", "centre", "unit"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
-    for name in ("units", "bounds"):
+    for name in ("units", "map"):
         one, two = getattr(a, name), getattr(b, name)
         for field in vars(one):
             np.testing.assert_array_equal(getattr(one, field), getattr(two, field), err_msg=field)
@@ -110,17 +110,17 @@ def test_rows_that_clipping_makes_equal_are_one():
     data = standard_rows(X, y, clip=3.0, scale="none")
     assert len(data.Z) == 12
     np.testing.assert_array_equal(data.weights, [*[1.0] * 11, 2.0])
-    np.testing.assert_array_equal(data.Z[:, 0].max(), data.bounds.upper[0])
+    np.testing.assert_array_equal(data.Z[:, 0].max(), data.map.upper[0])
 
 
 def test_clipped_rows_are_standardised_by_what_is_left_of_them():
     X, y = table(50)
     X[7, 0], X[9, 2] = 1e6, -1e5
     data = standard_rows(X, y, clip=5.0)
-    clipped = data.bounds.clip(X)
+    clipped = data.map.clip(X)
     assert clipped[:, 0].max() < 50
     assert clipped[:, 2].min() > -50
-    np.testing.assert_array_equal(np.isfinite(data.bounds.upper), [True, False, True, False])
+    np.testing.assert_array_equal(np.isfinite(data.map.upper), [True, False, True, False])
     truth = (clipped - clipped.mean(axis=0)) / clipped.std(axis=0)
     np.testing.assert_allclose(data.standardise(X), truth, rtol=0, atol=1e-12)
     # other rows beyond the bounds stay at them

@@ -11,11 +11,20 @@ from shared import FORMULAS
 
 from harfe import Expansion, HARFERegressor
 from harfe.features.pool import FeaturePool
-from harfe.features.units import InputBounds
+from harfe.features.units import Asinh, InputMap, Log, Rank
 from harfe.model.formula import formula, input_symbols
 
 ODD = ("blood pressure", "größe", "1st", "a b", "a_b", "E", "I", "lambda", "sin", "exp", "x²", "x2")
-WORDS = {**FORMULAS, "exp": np.exp, "clip": np.clip, "minimum": np.minimum, "maximum": np.maximum}
+WORDS = {
+    **FORMULAS,
+    "exp": np.exp,
+    "clip": np.clip,
+    "minimum": np.minimum,
+    "maximum": np.maximum,
+    "log": np.log,
+    "asinh": np.arcsinh,
+    "interp": np.interp,
+}
 
 
 def make(activation="sin", *, targets=1, complex_output=False, columns=None, bounds=None, seed=0):
@@ -41,7 +50,16 @@ def clipping(d):
     """Bounds on both sides, one side, no side."""
     lower, upper = np.full(d, -np.inf), np.full(d, np.inf)
     lower[:2], upper[0], upper[2] = -0.5, 0.25, 1e-3
-    return InputBounds(lower, upper)
+    return InputMap(lower, upper)
+
+
+def warping(d):
+    """Each warp, with and without bounds, and an input with bounds alone."""
+    knots, values = np.array([-1.5, -0.2, 0.1, 2.0]), np.array([0.05, 0.3, 0.8, 1.0])
+    warps = (Log(), Asinh(-0.3, 0.07), Rank(knots, values), Asinh(0.0, 2.0), None)
+    lower = np.array([0.1, -1.0, -1.5, -np.inf, -1.0])
+    upper = np.array([np.inf, 1.0, 2.0, np.inf, np.inf])
+    return InputMap(lower, upper, warps)
 
 
 def rows(expansion, n=40):
@@ -50,7 +68,10 @@ def rows(expansion, n=40):
 
 def eval_text(text, columns, X):
     """Evaluate as Python does, with names in backquotes replaced by hand."""
-    _, _, text = text.partition(" = ")
+    text, *ranks = text.partition(" = ")[2].split("\n")
+    for line in ranks:
+        name, _, value = line.partition(" = ")
+        text = text.replace(name, value)
     names = {f"column_{k}": X[:, k] for k in range(len(columns))}
     for k, name in enumerate(columns):
         text = text.replace(f"`{name}`", f"column_{k}")
@@ -67,6 +88,7 @@ CASES = [
     *({"activation": name} for name in FORMULAS),
     *({"activation": name, "complex_output": True} for name in ("sin", "exp", "relu")),
     *({"activation": name, "bounds": clipping(5)} for name in ("sin", "relu")),
+    *({"activation": name, "bounds": warping(5)} for name in ("sin", "relu")),
     {"columns": ODD},
 ]
 # Not for text, in which equal names cannot be told apart.
@@ -100,6 +122,24 @@ def test_latex_can_be_drawn(case):
     drawn = MathTextParser("path").parse(f"${text}$")
     assert drawn.glyphs
     assert drawn.width > 0
+
+
+def test_warps_are_named_and_knots_stand_below():
+    text = formula(make(bounds=warping(5)), precision=3)
+    total, knots = text.split("\n")
+    for name in (
+        "log(maximum(x0, 0.1))",
+        "asinh((clip(x1, -1, 1) + 0.3)/0.07)",
+        "*rank(x2)",
+        "asinh(x3/2)",
+        "*maximum(x4, -1)",
+    ):
+        assert name in total
+    assert knots == "rank(x2) = interp(x2, [-1.5, -0.2, 0.1, 2], [0.05, 0.3, 0.8, 1])"
+    latex = formula(make(bounds=warping(5)), "latex")
+    assert r"\log\left(\max\left(x_{0}, 0.1\right)\right)" in latex
+    assert r"\mathrm{asinh}\left(\frac{x_{3}}{2}\right)" in latex
+    assert latex.endswith("(-1.5, 0.05), (-0.2, 0.3), (0.1, 0.8), (2, 1)")
 
 
 def test_every_target_has_its_formula():

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from harfe import Expansion, HARFERegressor, HARFERegressorCV
 from harfe.features.pool import FeaturePool
-from harfe.features.units import InputBounds
+from harfe.features.units import InputMap
 from harfe.model.terms import (
     eval_terms,
     feature_sets,
@@ -57,7 +57,7 @@ def test_grouping_by_hand():
 @pytest.mark.parametrize("targets", [1, 2])
 def test_terms_by_formula(activation, complex_output, targets):
     lower, upper = np.array([-1.0, -np.inf, -np.inf]), np.array([0.5, np.inf, 1.0])
-    expansion = by_hand(activation, targets, complex_output, InputBounds(lower, upper))
+    expansion = by_hand(activation, targets, complex_output, InputMap(lower, upper))
     X = np.random.default_rng(1).normal(size=(30, 3)) * 2
     phi = FORMULAS[activation](
         np.clip(X, lower, upper) @ expansion.features.weights().toarray() + np.arange(7.0)
@@ -218,7 +218,7 @@ def test_attributes_agree_and_the_original_stays():
     X, y = additive(noise=0.1)
     X[0, 0] = 1e5
     model = fitted(X, y)
-    assert model.expansion_.bounds is not None
+    assert model.expansion_.map is not None
     assert np.count_nonzero(model.feature_importances_) > 3
     before = pickle.dumps(model)
     new = model.keep_terms(3, X, y)
@@ -228,7 +228,7 @@ def test_attributes_agree_and_the_original_stays():
     assert new.n_nonzero_coefs_ == len(new.support_) == np.count_nonzero(new.coef_)
     assert set(new.support_) < set(model.support_)
     assert new.n_components_ == model.n_components_ == len(new.coef_)
-    clipped = new.expansion_.bounds.clip(X)
+    clipped = new.expansion_.map.clip(X)
     dense = np.sin(clipped @ new.weights_.toarray() + new.bias_) @ new.coef_ + new.intercept_
     np.testing.assert_allclose(new.predict(X), dense, rtol=0, atol=1e-9)
     assert np.count_nonzero(new.feature_importances_) == 3

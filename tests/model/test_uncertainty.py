@@ -96,7 +96,7 @@ def test_rows_beyond_the_bounds_are_as_uncertain_as_their_clipped_selves(friedma
     X = friedman.X.copy()
     X[0, 3] = 1e6
     model = HARFERegressor(**SMALL, residual_cv=3).fit(X, friedman.y)
-    upper = model.expansion_.bounds.upper[3]
+    upper = model.expansion_.map.upper[3]
     assert upper < 100
     far, edge = X[:2].copy(), X[:2].copy()
     far[:, 3], edge[:, 3] = 1e9, upper

@@ -3,10 +3,12 @@
 import json
 import math
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,12 +16,15 @@ import pytest
 from shared import FORMULAS
 from sklearn.linear_model import LinearRegression
 
+import harfe
 from harfe import HARFERegressor, HARFERegressorCV
 from harfe.datasets import make_function
 from harfe.explain.anova import anova
 from harfe.features.activations import ACTIVATIONS
+from harfe.features.units import Asinh, InputMap, Log, Rank
 from harfe.report import render, summarise, write_report
 from harfe.report.content.posterior import ComponentPosterior
+from harfe.report.content.whatif import _warp
 from harfe.report.page.svg import Axis
 from harfe.report.page.tables import formula_lines
 from harfe.report.page.text import aligned, number, percent
@@ -60,6 +65,15 @@ def kinds(summary):
     return {caution["kind"] for caution in summary["cautions"]}
 
 
+def warped(x, warp):
+    kind = None if warp is None else warp["kind"]
+    if kind == "log":
+        return math.log(x)
+    if kind == "asinh":
+        return math.asinh((x - warp["centre"]) / warp["scale"])
+    return x if kind is None else float(np.interp(x, warp["knots"], warp["values"]))
+
+
 def computed(panel, row):
     """What the page computes, in plain Python: the prediction, and what it is the sum of."""
     x = []
@@ -67,7 +81,7 @@ def computed(panel, row):
         low, high = part["clip"]
         value = row[part["column"]]
         value = value if low is None else max(value, low)
-        x.append(value if high is None else min(value, high))
+        x.append(warped(value if high is None else min(value, high), part["warp"]))
     phi = FORMULAS[panel["activation"]]
     features = []
     for indices, weights, phase, *coef in panel["features"]:
@@ -175,6 +189,63 @@ def test_panel_predicts_what_the_model_predicts(activation, data):
             assert sets == list(local.component_names)
             np.testing.assert_allclose(parts, components, atol=1e-7 * np.abs(y).max())
     assert (panel["adds"]["kind"] == "terms") == (activation not in ("sin", "cos", "exp"))
+
+
+@pytest.mark.parametrize("warp", ["log", "rank"])
+def test_panels_pages_and_cautions_of_warped_inputs(warp, data):
+    X, y = data.X[:120].copy(), data.y[:120]
+    X[:, 0], X[:, 1] = np.exp(4 * X[:, 0]), np.exp(4 * X[:, 1]) - 2
+    model = HARFERegressor(**SMALL, input_warp=warp, input_clip=None).fit(X, y)
+    found = of(model, X, y)
+    kinds_of_warps = ["log", "asinh"] if warp == "log" else ["rank", "rank"]
+    for k, kind in enumerate(kinds_of_warps):
+        label = model.expansion_.map.label(k, f"x{k}")
+        assert found["inputs"][k]["warp"] == label
+        assert label.startswith(kind)
+    # beyond the range, too
+    rows = np.vstack([X[:5], np.full((1, X.shape[1]), 3.0), -X[:1]])
+    for row, wanted in zip(rows, model.predict(rows), strict=True):
+        prediction, parts = computed(found["what_if"], row)
+        assert prediction == pytest.approx(wanted, rel=1e-9)
+        assert found["what_if"]["adds"]["baseline"] + parts.sum() == pytest.approx(wanted, rel=1e-7)
+    assert "clipped inputs" not in kinds(found)
+    text = render(found).replace("<wbr>", "")
+    assert model.expansion_.map.label(0, "x0") in text
+    assert ("interp(x0" in text) == (warp == "rank")
+    for curve in found["drawn"]["curves"]:
+        k = model.expansion_.columns.index(curve["component"])
+        # on the axis of the user, rounded for the page
+        low, high = X[:, k].min(), X[:, k].max()
+        assert low - 1e-5 <= min(curve["x"]) < max(curve["x"]) <= high * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("warp", ["log", "asinh", "rank"])
+def test_the_script_of_the_page_warps_like_the_model(warp):
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("there is no node on PATH to run the script of the page")
+    own = InputMap(
+        np.array([0.01 if warp == "log" else -1.0]),
+        np.array([np.inf]),
+        (
+            {
+                "log": Log(),
+                "asinh": Asinh(0.3, 0.2),
+                "rank": Rank(np.array([-1.0, 0.0, 2.0, 5.0]), np.array([0.1, 0.2, 0.8, 0.9])),
+            }[warp],
+        ),
+    )
+    script = (Path(harfe.__file__).parent / "report/page/templates/report.js").read_text("utf-8")
+    start, end = script.index("const clipped ="), script.index("const feature =")
+    x = np.concatenate([np.linspace(-3, 7, 41), [0.0, 2.0, 5.0]])
+    input_data = {"clip": [float(own.lower[0]), None], "warp": _warp(own.warp_of(0))}
+    code = (
+        f"{script[start:end]} const input = {json.dumps(input_data)}; "
+        f"console.log(JSON.stringify({json.dumps(x.tolist())}.map((v) => mapped(v, input))))"
+    )
+    done = subprocess.run([node, "-e", code], capture_output=True, text=True, check=True)
+    truth = own.apply(x[:, None])[:, 0]
+    np.testing.assert_allclose(json.loads(done.stdout), truth, rtol=0, atol=1e-14)
 
 
 def test_curves_are_components_of_one_input(summary, model, data):

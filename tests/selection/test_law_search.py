@@ -196,7 +196,7 @@ def test_inputs_with_outliers_are_clipped_first(xy):
     X, y = xy[0].copy(), xy[1]
     X[0, 1] = 1e6
     model = HARFERegressorCV(**SMALL).fit(X, y)
-    bounds = model.expansion_.bounds
+    bounds = model.expansion_.map
     assert bounds.upper[1] < 1e6
     check_formula(model, bounds.clip(X)[1:])
     far, at = X[:1].copy(), X[:1].copy()

@@ -152,9 +152,7 @@ def check_weights(sample_weight: Any, X: NDArray[Any]) -> NDArray[np.float64]:
     return weights
 
 
-def row_weights(
-    sample_weight: Any, X: NDArray[np.float64], y: NDArray[Any]
-) -> NDArray[np.float64]:
+def row_weights(sample_weight: Any, X: NDArray[np.float64], y: NDArray[Any]) -> NDArray[np.float64]:
     """Return weights for a fit, which sum to the number of distinct rows that count.
 
     Only their ratios matter, then: multiplying all weights by a constant changes nothing, and

@@ -69,7 +69,8 @@ class Explainable:
             Explain over these rows; None for the summary of the training rows.
         inputs : {"independent", "uniform", "normal"} or InputDistribution, default="independent"
             Distribution of the inputs, always independent: the marginals of the rows, uniform on
-            their ranges, normal, or a given one.
+            their ranges, normal, or a given one, of the inputs as the function clips and warps
+            them.
         sample_weight : array of shape (n_samples,), default=None
             How often each row of X counts.
         target : int, default=0

@@ -94,7 +94,7 @@ class TermMethods:
             expansion=expansion,
             sampling=Sampling(new.law_, new.seed_, new.n_components_),
             pool=new._pool,
-            bounds=posed.bounds,
+            map=posed.map,
             problem=posed.problem,
             places=np.arange(len(c)),
             n_nonzero_coefs=len(c),

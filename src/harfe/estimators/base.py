@@ -158,6 +158,7 @@ class ExpansionRegressor(
             input_scale=self.input_scale,
             input_clip=self.input_clip,
             column_scale=self.column_scale,
+            input_warp=self.input_warp,
         )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -17,7 +17,7 @@ from harfe._core.validation import check_inputs, check_targets, row_weights
 from harfe.estimators.base import ExpansionRegressor
 from harfe.features.mixed_law import Law
 from harfe.features.transformer import seed_of
-from harfe.features.units import INPUT_SCALES
+from harfe.features.units import INPUT_SCALES, INPUT_WARPS
 from harfe.model.expansion import Expansion
 from harfe.model.uncertainty import Posterior, Uncertainty
 from harfe.selection.recipe import Posed, Recipe, Sampling
@@ -91,6 +91,14 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         Clip inputs that have values further than this many robust spreads (interquartile range
         over 1.349) from their median; None clips nothing, as in the paper. The bounds are part of
         the fitted function and appear in names such as ``sin(0.31*clip(age, 18, 95))``.
+    input_warp : {"none", "log", "rank"}, default="none"
+        Monotone functions that even out skewed inputs before sines of them are taken. "log" takes
+        the logarithm of positive inputs that range over more than a factor of 10, and asinh of
+        other skewed inputs, wherever that makes them less skewed; "rank" replaces every input by
+        its rank among the rows, from 0 to 1, by a piecewise linear function. Logarithms end at the
+        smallest value seen, ranks at both ends of the range. All are part of the fitted function
+        and appear in names such as ``sin(0.31*log(age))``; `weights_` are those of the warped
+        inputs.
     column_scale : {"rms", "none"}, default="rms"
         Scale features to unit root-mean-square, or do not scale them; "none" with ``alpha=λ`` and
         ``step_size=m*μ`` is the paper's literal form.
@@ -193,6 +201,7 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         fit_intercept: bool = True,
         input_scale: str = "standard",
         input_clip: float | None = 5.0,
+        input_warp: str = "none",
         column_scale: str = "rms",
         memory_budget: float | str = "auto",
         selection_rows: int | str | None = "auto",
@@ -219,6 +228,7 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         self.fit_intercept = fit_intercept
         self.input_scale = input_scale
         self.input_clip = input_clip
+        self.input_warp = input_warp
         self.column_scale = column_scale
         self.memory_budget = memory_budget
         self.selection_rows = selection_rows
@@ -368,7 +378,8 @@ def pool_size(n_components: Any, extent: float) -> int:
 
 
 def check_scales(estimator: Any) -> None:
-    """Reject unknown scales of inputs and columns, and bad bounds for clipping."""
+    """Reject unknown scales and warps, and bad bounds for clipping."""
     check_choice("input_scale", estimator.input_scale, INPUT_SCALES)
     check_choice("column_scale", estimator.column_scale, COLUMN_SCALES)
+    check_choice("input_warp", estimator.input_warp, INPUT_WARPS)
     check_clip(estimator.input_clip)

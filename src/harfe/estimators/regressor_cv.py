@@ -118,7 +118,7 @@ class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
         1 % of the best, and fits on y must beat the matches by two standard errors. After the
         first fold, fits on y go on only if they are ahead.
     activation, weights, bias, interaction_cst, variable_weights, max_iter, tol, fit_intercept, \
-input_scale, input_clip, column_scale, memory_budget
+input_scale, input_clip, input_warp, column_scale, memory_budget
         As in :class:`HARFERegressor`.
     n_jobs : int or None, default=None
         Number of candidates and folds fitted side by side, in threads of this process. None and -1
@@ -238,6 +238,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         fit_intercept: bool = True,
         input_scale: str = "standard",
         input_clip: float | None = 5.0,
+        input_warp: str = "none",
         column_scale: str = "rms",
         memory_budget: float | str = "auto",
         n_jobs: int | None = None,
@@ -266,6 +267,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         self.fit_intercept = fit_intercept
         self.input_scale = input_scale
         self.input_clip = input_clip
+        self.input_warp = input_warp
         self.column_scale = column_scale
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
@@ -457,7 +459,11 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
                 graded=True,
             )
         law = LawSettings(
-            template.seed, self.input_scale, self.input_clip, activation=self.activation
+            template.seed,
+            self.input_scale,
+            self.input_clip,
+            activation=self.activation,
+            input_warp=self.input_warp,
         )
         race = LawRace(self._priors(), law, data, folds, scoring)
         settings = SparseSettings(kinds, tuple(self.sizes_.tolist()), tuple(self.alphas_.tolist()))

@@ -70,7 +70,7 @@ class Anova:
         u : tuple of int
             One of `sets`.
         X_u : array of shape (rows, len(u))
-            Values of the variables of u, in the user's units, not clipped.
+            Values of the variables of u, in the user's units, not mapped.
 
         Returns
         -------
@@ -168,8 +168,8 @@ class Anova:
     def _columns(
         self, X: NDArray[np.float64], variables: list[int]
     ) -> dict[int, NDArray[np.float64]]:
-        if self.expansion.bounds is not None:
-            X = self.expansion.bounds.clip(X, np.array(variables, dtype=np.intp))
+        if self.expansion.map is not None:
+            X = self.expansion.map.apply(X, np.array(variables, dtype=np.intp))
         return {k: X[:, i] for i, k in enumerate(variables)}
 
     def _output(self, parts: NDArray[np.float64]) -> NDArray[Any]:
@@ -185,7 +185,7 @@ def anova(expansion: Expansion, distribution: InputDistribution, target: int = 0
     ----------
     expansion : Expansion
     distribution : InputDistribution
-        Distribution of the inputs, clipped where the function clips them.
+        Distribution of the inputs as the function maps them: clipped and warped.
     target : int, default=0
 
     Returns

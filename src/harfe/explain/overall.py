@@ -168,7 +168,7 @@ def explain(
         Summary of the rows of the fit.
     inputs : {"independent", "uniform", "normal"} or InputDistribution, default="independent"
         Distribution of the inputs, always independent: the marginals of the rows, uniform on their
-        ranges, normal, or a given one.
+        ranges, normal, or a given one, of the inputs as the function clips and warps them.
     X : array of shape (rows, inputs), optional
         Explain over these rows instead of those of the fit.
     weights : array of shape (rows,), optional

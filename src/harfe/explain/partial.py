@@ -23,7 +23,6 @@ from harfe.explain.inputs.seen import SeenInput, grid_points
 from harfe.explain.inputs.summary import InputSummary, subset_means
 from harfe.explain.waves import wave_amplitudes
 from harfe.features.pool import FeaturePool
-from harfe.features.units import InputBounds
 from harfe.model.expansion import Expansion
 
 # Default number of grid points along each input.
@@ -202,11 +201,11 @@ def _other_means(
     features = expansion.features
     others = (features.indices >= 0) & ~np.isin(features.indices, chosen)
     if X is not None and share is not None:
-        clipped = X if expansion.bounds is None else expansion.bounds.clip(X)
+        mapped = X if expansion.map is None else expansion.map.apply(X)
         values = np.where(others, features.values, 0.0)
         rest = FeaturePool(features.n_variables, features.indices, values, features.phases, "exp")
         every = 2 ** features.indices.shape[1] - 1
-        return subset_means(rest, clipped, share, [every])[:, 0]
+        return subset_means(rest, mapped, share, [every])[:, 0]
     if kept.joint is None:
         raise ValueError(
             f"{len(features)} features with up to {features.indices.shape[1]} inputs have too many "
@@ -230,14 +229,12 @@ def _of_waves(
     indices = place[features.indices]  # padding, -1, picks the last entry
     values = np.where(indices >= 0, features.values, 0.0)
     waves = FeaturePool(len(chosen), indices, values, np.zeros(len(features)), "exp")
-    bounds = expansion.bounds
-    if bounds is not None:
-        bounds = InputBounds(bounds.lower[list(chosen)], bounds.upper[list(chosen)])
+    own = None if expansion.map is None else expansion.map.take(np.array(chosen, dtype=np.intp))
     coef = wave_amplitudes(expansion, target) * means
     intercept = expansion.intercept[target]
     parts = np.array([intercept.real, intercept.imag][: len(coef)])
     columns = tuple(expansion.columns[k] for k in chosen)
-    average = Expansion(waves, coef, parts, columns, bounds=bounds).predict(points)
+    average = Expansion(waves, coef, parts, columns, map=own).predict(points)
     return average[:, 0] + 1j * average[:, 1] if expansion.complex_output else average[:, 0]
 
 

@@ -42,7 +42,7 @@ class Waves:
     Parameters
     ----------
     expansion : Expansion
-        With sin, cos or exp features. The caller handles its intercept and its bounds.
+        With sin, cos or exp features. The caller handles its intercept and its map.
     distribution : InputDistribution
     target : int
 

@@ -17,7 +17,8 @@ from harfe.features.activations import ACTIVATIONS
 from harfe.features.law import FeatureLaw
 from harfe.features.mixed_law import MixedLaw
 from harfe.features.pool import FeaturePool
-from harfe.features.units import InputBounds, InputUnits
+from harfe.features.units import Asinh, InputMap, InputUnits, Log, Rank
+from harfe.features.units.warps import MOST_KNOTS
 from harfe.files.specs import (
     Array,
     ByName,
@@ -52,6 +53,29 @@ def _expansion_is_wrong(expansion: Expansion) -> str | None:
     if expansion.complex_output or expansion.features.is_complex:
         return None
     return "is complex in a real model" if expansion.coef.dtype.kind == "c" else None
+
+
+def _rank_is_wrong(rank: Rank) -> str | None:
+    if not 2 <= len(rank.knots) <= MOST_KNOTS or len(rank.values) != len(rank.knots):
+        return f"does not have a value for each of 2 to {MOST_KNOTS} knots"
+    for numbers in (rank.knots, rank.values):
+        if not np.isfinite(numbers).all() or np.any(numbers[1:] <= numbers[:-1]):
+            return "has knots that do not increase"
+    return None
+
+
+def _asinh_is_wrong(asinh: Asinh) -> str | None:
+    fine = math.isfinite(asinh.centre) and 0 < asinh.scale < math.inf
+    return None if fine else "does not have a finite centre and a positive scale"
+
+
+def _map_is_wrong(own: InputMap) -> str | None:
+    if own.warps and len(own.warps) != len(own.lower):
+        return "does not have a warp or none for each input"
+    for k in range(len(own.lower)):
+        if isinstance(own.warp_of(k), Log) and not own.lower[k] > 0:
+            return "takes the logarithm of an input that may not be positive"
+    return None
 
 
 def _distribution_is_wrong(distribution: InputDistribution) -> str | None:
@@ -90,7 +114,15 @@ def _features(s: str, q: str) -> Part:
 
 _PER_INPUT = Array("f", ("d",))
 _UNITS = Part(InputUnits, {"centre": _PER_INPUT, "spread": _PER_INPUT})
-_BOUNDS = Part(InputBounds, {"lower": _PER_INPUT, "upper": _PER_INPUT})
+_RANK = Part(Rank, {"knots": Array("f", (None,)), "values": Array("f", (None,))}, _rank_is_wrong)
+_ASINH = Part(Asinh, {"centre": Number(), "scale": Number()}, _asinh_is_wrong)
+_WARP = OneOf({"Log": Part(Log, {}), "Asinh": _ASINH, "Rank": _RANK})
+_MAP = Part(
+    InputMap,
+    {"lower": _PER_INPUT, "upper": _PER_INPUT, "warps": Many(Maybe(_WARP))},
+    _map_is_wrong,
+    defaults={"warps": ()},
+)
 
 EXPANSION = Part(
     Expansion,
@@ -100,9 +132,10 @@ EXPANSION = Part(
         "intercept": Array("fc", ("t",)),
         "columns": Many(Text(), "d"),
         "complex_output": Flag(),
-        "bounds": Maybe(_BOUNDS),
+        "bounds": Maybe(_MAP),
     },
     _expansion_is_wrong,
+    {"bounds": "map"},
 )
 
 _FEATURE_LAW = Part(

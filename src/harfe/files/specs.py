@@ -199,27 +199,33 @@ class Plain:
 class Part:
     """A value with named fields; `check` examines it as a whole and returns what is wrong.
 
-    `attributes` maps names in the file to attributes that have another name.
+    `attributes` maps names in the file to attributes that have another name. A field with one of
+    the `defaults` is left out, as in files from before there was such a field.
     """
 
     make: Callable[..., Any]
     fields: dict[str, Spec]
     check: Callable[[Any], str | None] | None = None
     attributes: dict[str, str] = field(default_factory=dict)
+    defaults: dict[str, Any] = field(default_factory=dict)
 
     def write(self, value: Any, path: str, writer: Writer) -> Any:  # noqa: D102
+        given = {name: getattr(value, self.attributes.get(name, name)) for name in self.fields}
         return {
-            name: spec.write(
-                getattr(value, self.attributes.get(name, name)), f"{path}.{name}", writer
-            )
+            name: spec.write(given[name], f"{path}.{name}", writer)
             for name, spec in self.fields.items()
+            if name not in self.defaults or given[name] != self.defaults[name]
         }
 
     def read(self, data: Any, path: str, reader: Reader) -> Any:  # noqa: D102
-        if not isinstance(data, dict) or set(data) != set(self.fields):
+        if not isinstance(data, dict) or set(data | self.defaults) != set(self.fields):
             refuse(path, f"does not have the fields {', '.join(self.fields)}")
         values = {
-            self.attributes.get(name, name): spec.read(data[name], f"{path}.{name}", reader)
+            self.attributes.get(name, name): (
+                spec.read(data[name], f"{path}.{name}", reader)
+                if name in data
+                else self.defaults[name]
+            )
             for name, spec in self.fields.items()
         }
         try:

@@ -98,6 +98,7 @@ class LawSettings:
     reference_rows: int = EXACT_ROWS
     activation: str = "sin"
     tempering: float = TEMPERING
+    input_warp: str = "none"
 
 
 @dataclass(frozen=True)
@@ -217,6 +218,7 @@ def standardise(
         weights,
         input_scale=settings.input_scale,
         input_clip=settings.input_clip,
+        input_warp=settings.input_warp,
         rng=np.random.default_rng(settings.seed),
     )
 

@@ -1,4 +1,4 @@
-"""Rows prepared for learning a law: distinct, clipped, in units of their deviation."""
+"""Rows prepared for learning a law: distinct, clipped, warped, in units of their deviation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe.features.units import InputBounds, InputUnits, find_bounds, measure_units
+from harfe.features.units import InputMap, InputUnits, find_map, measure_units
 
 #: Of more rows, this many are drawn at random.
 MOST_ROWS = 20_000
@@ -23,10 +23,10 @@ class StandardRows:
     Attributes
     ----------
     Z : array of shape (rows, inputs)
-        Clipped and in units; a constant input is 0.
+        Clipped, warped and in units; a constant input is 0.
     t : array of shape (rows, targets)
     weights : array of shape (rows,)
-    bounds, units : InputBounds, InputUnits
+    map, units : InputMap, InputUnits
     centre, unit : arrays of shape (targets,)
         Predictions are t · unit + centre.
     """
@@ -34,7 +34,7 @@ class StandardRows:
     Z: NDArray[np.float64]
     t: NDArray[np.float64]
     weights: NDArray[np.float64]
-    bounds: InputBounds
+    map: InputMap
     units: InputUnits
     centre: NDArray[np.float64]
     unit: NDArray[np.float64]
@@ -48,6 +48,7 @@ class StandardRows:
         *,
         input_scale: str,
         input_clip: float | None,
+        input_warp: str = "none",
         rng: np.random.Generator,
     ) -> StandardRows:
         """Standardise rows of real targets, shape (rows, targets), with positive weights."""
@@ -56,8 +57,8 @@ class StandardRows:
             X, y, weights = X[drawn], y[drawn], weights[drawn]
         # Before any sum, whose last bits would depend on the order of the rows.
         X, y, weights = _distinct(X, y, weights)
-        bounds = find_bounds(X, weights, input_clip)
-        X = bounds.clip(X)
+        found = find_map(X, weights, input_clip, input_warp)
+        X = found.apply(X)
         units = measure_units(X, weights, input_scale)
         share = weights / weights.sum()
         largest = np.abs(y).max(axis=0)
@@ -65,11 +66,11 @@ class StandardRows:
         centre = (share @ (y / largest)) * largest
         unit = np.sqrt(share @ ((y - centre) / largest) ** 2) * largest
         unit = np.where(unit > 1e-13 * largest, unit, 1.0)
-        # Clipping may have made rows equal.
+        # The map may have made rows equal.
         X, y, weights = _distinct(X, y, weights)
         Z = (X - units.centre) / units.spread
         t = (y - centre) / unit
-        return cls(Z, t, weights, bounds, units, centre, unit)
+        return cls(Z, t, weights, found, units, centre, unit)
 
     @property
     def varying(self) -> NDArray[np.intp]:
@@ -85,15 +86,15 @@ class StandardRows:
             self.Z[rows],
             self.t[rows],
             self.weights[rows],
-            self.bounds,
+            self.map,
             self.units,
             self.centre,
             self.unit,
         )
 
     def standardise(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Clip other rows and convert them to the same units."""
-        return np.asarray((self.bounds.clip(X) - self.units.centre) / self.units.spread)
+        """Clip and warp other rows and convert them to the same units."""
+        return np.asarray((self.map.apply(X) - self.units.centre) / self.units.spread)
 
     def to_targets(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Convert predictions to the user's units."""

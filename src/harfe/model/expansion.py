@@ -16,7 +16,7 @@ from harfe._core.threads import blocks, run_blocks
 from harfe.features import kernels
 from harfe.features.activations import ACTIVATIONS, CODES
 from harfe.features.pool import FeaturePool, Rows
-from harfe.features.units import InputBounds
+from harfe.features.units import InputMap
 
 # Rows handled at a time, by one thread.
 _ROW_BLOCK = 2048
@@ -27,7 +27,7 @@ _GRADIENT_ROWS = 256
 
 @dataclass(frozen=True)
 class Expansion:
-    """A sum of few features, in the user's units.
+    """A sum of few features of inputs in the user's units, clipped and warped.
 
     Attributes
     ----------
@@ -39,8 +39,8 @@ class Expansion:
         Names of the inputs.
     complex_output : bool
         If false, the real part is the prediction, as for exp features with real y.
-    bounds : InputBounds or None
-        Bounds to which inputs are clipped first, if any.
+    map : InputMap or None
+        How inputs are clipped and warped first, if any is.
     """
 
     features: FeaturePool
@@ -48,7 +48,7 @@ class Expansion:
     intercept: NDArray[Any]
     columns: tuple[str, ...]
     complex_output: bool = False
-    bounds: InputBounds | None = None
+    map: InputMap | None = None
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Values at the rows of X, shape (rows, targets); nothing of size rows × s is stored."""
@@ -60,7 +60,7 @@ class Expansion:
         intercept = _stack(self.intercept, self.complex_output)
 
         def work(rows: slice) -> None:
-            inputs = Rows.of(self._clipped(X[rows, used], used))
+            inputs = Rows.of(self._mapped(X[rows, used], used))
             total = np.repeat(intercept[:, None], inputs.n_rows, axis=1)
             for activation, coef in sums:
                 kernels.predict(
@@ -89,7 +89,7 @@ class Expansion:
         parts = 2 if self.complex_output else 1
         out = np.zeros((parts * len(coef), len(X), X.shape[1]))
         for rows in blocks(len(X), _GRADIENT_ROWS):
-            inputs = Rows.of(self._clipped(X[rows]))
+            inputs = Rows.of(self._mapped(X[rows]))
             for kind, real_coef in _real_sums(activation, coef, self.complex_output):
                 slope = np.empty((len(self.features), inputs.n_rows))
                 arguments = (self.features.indices, self.features.values, self.features.phases)
@@ -98,27 +98,25 @@ class Expansion:
                 )
                 for t, c in enumerate(real_coef):
                     out[t, rows] += (weights @ (c[:, None] * slope)).T
-            if self.bounds is not None:
-                out[:, rows] *= self.bounds.inside(X[rows])
+            if self.map is not None:
+                out[:, rows] *= self.map.slope(X[rows])
         return out[: len(coef)] + 1j * out[len(coef) :] if self.complex_output else out
 
     def names(self) -> list[str]:
-        """Readable names of the kept features, with clipped inputs as ``clip(x, lower, upper)``."""
+        """Readable names of the kept features of inputs such as ``clip(x, 0, 9)`` or ``log(x)``."""
         return self.features.names([self._label(j) for j in range(len(self.columns))])
 
     def evaluate_features(self, X: ArrayLike) -> NDArray[Any]:
         """Values φ of the kept features at the rows of X, shape (rows, s)."""
-        return self.features.evaluate(self._clipped(np.asarray(X)))
+        return self.features.evaluate(self._mapped(np.asarray(X)))
 
-    def _clipped(
+    def _mapped(
         self, X: NDArray[Any], columns: NDArray[np.intp] | slice = slice(None)
     ) -> NDArray[Any]:
-        return X if self.bounds is None else self.bounds.clip(X, columns)
+        return X if self.map is None else self.map.apply(X, columns)
 
     def _label(self, j: int) -> str:
-        if self.bounds is None or not self.bounds.finite[j]:
-            return self.columns[j]
-        return f"clip({self.columns[j]}, {self.bounds.lower[j]:.6g}, {self.bounds.upper[j]:.6g})"
+        return self.columns[j] if self.map is None else self.map.label(j, self.columns[j])
 
     def _compact(self) -> tuple[NDArray[np.intp], FeaturePool]:
         """The inputs in use, and the features with indices among these alone."""

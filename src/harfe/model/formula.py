@@ -22,13 +22,15 @@ import numpy as np
 
 from harfe._core.arguments import check_choice, check_count, is_whole
 from harfe.features.activations import ACTIVATIONS
+from harfe.features.units import Asinh, InputMap, Log, Rank, Warp
 from harfe.model.expansion import Expansion
 
 KINDS = ("text", "latex", "sympy")
 
-# Names used by the formula itself, and by clipping in the code that sympy generates.
-_TEXT_WORDS = {*ACTIVATIONS, "clip", "minimum", "maximum"}
+# Names used by the formula itself, and by clips and warps in the code that sympy generates.
+_TEXT_WORDS = {*ACTIVATIONS, "clip", "minimum", "maximum", "log", "asinh", "rank", "interp"}
 _CLIP_WORDS = {"reduce", "minimum", "maximum", "Min", "Max"}
+_WARP_WORDS = {"log", "asinh", "arcsinh", "select", "less", "nan", "Piecewise"}
 
 # Powers of ten between which numbers are written out.
 _PLAIN = range(-4, 6)
@@ -47,7 +49,8 @@ def formula(expansion: Expansion, kind: str = "text", precision: int = 3, target
     kind : {"text", "latex", "sympy"}, default="text"
         Text such as ``y = 0.52 + 1.3*sin(0.31*age - 1.2*bmi + 0.5)``, with names that are not
         identifiers in backquotes; LaTeX without dollar signs; or a sympy.Expr with all digits and
-        the symbols of :func:`input_symbols`.
+        the symbols of :func:`input_symbols`. Inputs that are warped by rank appear as
+        ``rank(age)``, which is piecewise linear; text and LaTeX end with its knots.
     precision : int, default=3
         Significant digits of text and LaTeX.
     target : int, default=0
@@ -68,7 +71,9 @@ def formula(expansion: Expansion, kind: str = "text", precision: int = 3, target
     if kind == "sympy":
         return _as_sympy(expansion, int(target))
     style = (_text if kind == "text" else _latex)(int(precision))
-    return f"{style.left(_left(expansion, int(target)))} = {_sum(expansion, int(target), style)}"
+    left = style.left(_left(expansion, int(target)))
+    ranks = _ranks(expansion, int(target), style)
+    return style.below.join([f"{left} = {_sum(expansion, int(target), style)}", *ranks])
 
 
 def input_symbols(expansion: Expansion) -> tuple[Any, ...]:
@@ -131,6 +136,9 @@ class _Style:
     imaginary: str
     call: Callable[[str, str], str]
     clip: Callable[[str, str | None, str | None], str]
+    warp: Callable[[str, Warp], str]
+    knots: Callable[[str, Iterable[str], Iterable[str]], str]
+    below: str
 
 
 def _sum(expansion: Expansion, target: int, style: _Style) -> str:
@@ -169,11 +177,34 @@ def _joined(parts: Iterable[tuple[Any, str]], style: _Style) -> str:
 
 def _input(expansion: Expansion, k: int, style: _Style) -> str:
     name = style.name(expansion.columns[k])
-    if expansion.bounds is None:
+    if expansion.map is None:
         return name
-    ends = (float(expansion.bounds.lower[k]), float(expansion.bounds.upper[k]))
+    warp = expansion.map.warp_of(k)
+    ends = (float(expansion.map.lower[k]), float(expansion.map.upper[k]))
     lower, upper = (_signed(end, style) if math.isfinite(end) else None for end in ends)
-    return name if lower is None and upper is None else style.clip(name, lower, upper)
+    # A rank is constant beyond its outer knots.
+    if not isinstance(warp, Rank) and not (lower is None and upper is None):
+        name = style.clip(name, lower, upper)
+    return name if warp is None else style.warp(name, warp)
+
+
+def _ranks(expansion: Expansion, target: int, style: _Style) -> list[str]:
+    """The knots of all ranks in the formula."""
+    used = {k for addend in _addends(expansion, target) for k, _ in addend.weights}
+    lines = []
+    for k in sorted(used):
+        warp = None if expansion.map is None else expansion.map.warp_of(k)
+        if isinstance(warp, Rank):
+            knots = [_signed(knot, style) for knot in warp.knots.tolist()]
+            values = [_signed(value, style) for value in warp.values.tolist()]
+            lines.append(style.knots(style.name(expansion.columns[k]), knots, values))
+    return lines
+
+
+def _shifted(name: str, warp: Asinh, number: Callable[[float], str]) -> str:
+    """Numerator of asinh((x - centre) / scale)."""
+    sign = "+" if warp.centre < 0 else "-"
+    return f"{name} {sign} {number(abs(warp.centre))}" if warp.centre else name
 
 
 def _signed(value: float, style: _Style) -> str:
@@ -223,7 +254,16 @@ def _text(precision: int) -> _Style:
             return f"clip({name}, {lower}, {upper})"
         return f"minimum({name}, {upper})" if lower is None else f"maximum({name}, {lower})"
 
-    return _Style(number, name, str, "*", "j", call, clip)
+    def warp(name: str, warp: Warp) -> str:
+        if isinstance(warp, Asinh):
+            inner = _shifted(name, warp, number)
+            return f"asinh({f'({inner})' if warp.centre else inner}/{number(warp.scale)})"
+        return f"log({name})" if isinstance(warp, Log) else f"rank({name})"
+
+    def knots(name: str, at: Iterable[str], values: Iterable[str]) -> str:
+        return f"rank({name}) = interp({name}, [{', '.join(at)}], [{', '.join(values)}])"
+
+    return _Style(number, name, str, "*", "j", call, clip, warp, knots, "\n")
 
 
 def _latex(precision: int) -> _Style:
@@ -238,7 +278,19 @@ def _latex(precision: int) -> _Style:
         inner = name if lower is None else rf"\max\left({name}, {lower}\right)"
         return inner if upper is None else rf"\min\left({inner}, {upper}\right)"
 
-    return _Style(number, _latex_name, _latex_name, r"\,", "i", call, clip)
+    def warp(name: str, warp: Warp) -> str:
+        if isinstance(warp, Asinh):
+            inner = rf"\frac{{{_shifted(name, warp, number)}}}{{{number(warp.scale)}}}"
+            return rf"\mathrm{{asinh}}\left({inner}\right)"
+        function = r"\log" if isinstance(warp, Log) else r"\mathrm{rank}"
+        return rf"{function}\left({name}\right)"
+
+    def knots(name: str, at: Iterable[str], values: Iterable[str]) -> str:
+        points = ", ".join(f"({x}, {z})" for x, z in zip(at, values, strict=True))
+        return rf"\mathrm{{rank}}\left({name}\right)\text{{ is linear between }}{points}"
+
+    below = r",\quad "
+    return _Style(number, _latex_name, _latex_name, r"\,", "i", call, clip, warp, knots, below)
 
 
 def _latex_name(column: str) -> str:
@@ -269,25 +321,40 @@ def _functions(sympy: Any) -> set[str]:
     z = sympy.Symbol("z")
     kind = sympy.core.function.Application
     calls = [call for row in ACTIVATIONS.values() for call in row.sympy(sympy, z).atoms(kind)]
-    return _CLIP_WORDS | {type(call).__name__ for call in calls}
+    return _CLIP_WORDS | _WARP_WORDS | {type(call).__name__ for call in calls}
 
 
 def _as_sympy(expansion: Expansion, target: int) -> Any:
     sympy = _sympy()
     inputs = list(input_symbols(expansion))
-    if expansion.bounds is not None:
-        bounds = zip(expansion.bounds.lower, expansion.bounds.upper, strict=True)
-        for k, (lower, upper) in enumerate(bounds):
-            if math.isfinite(lower):
-                inputs[k] = sympy.Max(inputs[k], float(lower))
-            if math.isfinite(upper):
-                inputs[k] = sympy.Min(inputs[k], float(upper))
+    own = expansion.map or InputMap.identity(len(inputs))
+    for k in range(len(inputs)):
+        lower, upper, warp = own.lower[k], own.upper[k], own.warp_of(k)
+        if math.isfinite(lower):
+            inputs[k] = sympy.Max(inputs[k], float(lower))
+        if math.isfinite(upper):
+            inputs[k] = sympy.Min(inputs[k], float(upper))
+        if warp is not None:
+            inputs[k] = _warped(sympy, inputs[k], warp)
     parts = [sympy.sympify(expansion.intercept[target].item())]
     for addend in _addends(expansion, target):
         z = sympy.Add(addend.phase, *(w * inputs[k] for k, w in addend.weights))
         phi = ACTIVATIONS[addend.activation].sympy(sympy, z)
         parts.append(sympy.sympify(addend.coef) * phi)
     return sympy.Add(*parts)
+
+
+def _warped(sympy: Any, x: Any, warp: Warp) -> Any:
+    if isinstance(warp, Log):
+        return sympy.log(x)
+    if isinstance(warp, Asinh):
+        return sympy.asinh((x - warp.centre) / warp.scale)
+    knots, values = warp.knots.tolist(), warp.values.tolist()
+    lines = [(values[0], x <= knots[0])]
+    for i in range(len(knots) - 1):
+        slope = (values[i + 1] - values[i]) / (knots[i + 1] - knots[i])
+        lines.append((values[i] + slope * (x - knots[i]), x <= knots[i + 1]))
+    return sympy.Piecewise(*lines, (values[-1], True))
 
 
 def _sympy() -> Any:

@@ -20,7 +20,7 @@ from harfe._core.progress import ProgressLine
 from harfe._core.threads import one_blas_thread
 from harfe._core.validation import check_table, check_targets, row_weights
 from harfe.features.transformer import seed_of
-from harfe.features.units import INPUT_SCALES, varies
+from harfe.features.units import INPUT_SCALES, INPUT_WARPS, varies
 from harfe.learning.candidates import (
     CANDIDATES,
     MOST_ROWS,
@@ -306,6 +306,7 @@ def learn_law(
     cv: Any = 5,
     input_scale: str = "standard",
     input_clip: float | None = 5.0,
+    input_warp: str = "none",
     verbose: bool = False,
     random_state: Any = None,
 ) -> LearnedLaw:
@@ -330,8 +331,8 @@ def learn_law(
     cv : int, splitter or iterable, default=5
         Folds. All candidates run on the first, those that are not far behind on the second, the
         best two on the others; with fewer than 300 rows, more of them run on more folds.
-    input_scale, input_clip
-        Units in which the law draws, as in :class:`HARFERegressor`.
+    input_scale, input_clip, input_warp
+        Units in which the law draws, as in :class:`HARFERegressor`, which must get the same.
     verbose : bool, default=False
         Report progress on standard error.
     random_state : int, RandomState instance or None, default=None
@@ -373,6 +374,7 @@ def learn_law(
         raise ValueError(f"candidates=() names none; pass some of {tuple(CANDIDATES)}")
     counted = weights > 0
     check_choice("input_scale", input_scale, INPUT_SCALES)
+    check_choice("input_warp", input_warp, INPUT_WARPS)
     check_clip(input_clip)
     if not varies(X[counted], weights[counted]):
         raise ValueError("X has no input that varies; there is nothing to learn a law from")
@@ -380,7 +382,9 @@ def learn_law(
     folds = make_folds("cv", cv, X, y, seed, counted=counted)
     data = Data(X[counted], y[counted].reshape(int(counted.sum()), -1), weights[counted])
     priors = [CANDIDATES[name] for name in candidates]
-    race = LawRace(priors, LawSettings(seed, input_scale, input_clip), data, folds)
+    race = LawRace(
+        priors, LawSettings(seed, input_scale, input_clip, input_warp=input_warp), data, folds
+    )
     search, line = Search(race, n_jobs=None), ProgressLine("fits of laws") if verbose else None
 
     def best() -> str:

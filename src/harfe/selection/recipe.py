@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from harfe._core.threads import one_blas_thread
 from harfe.features.mixed_law import Law
 from harfe.features.pool import FeaturePool
-from harfe.features.units import InputBounds, InputUnits, find_bounds, measure_units
+from harfe.features.units import InputMap, InputUnits, find_map, measure_units
 from harfe.model.expansion import Expansion
 from harfe.model.uncertainty import Posterior
 from harfe.solvers.homes import RecomputedProblem, choose_home, make_problem
@@ -34,7 +34,7 @@ class Posed:
     """A pool of features, in the user's units, and the problem it makes of some rows."""
 
     pool: FeaturePool
-    bounds: InputBounds
+    map: InputMap
     problem: Problem
     columns: tuple[str, ...]
     complex_output: bool
@@ -45,9 +45,9 @@ class Posed:
         coef, intercept = self.problem.to_raw(S, c)
         if not self.complex_output:
             intercept = intercept.real
-        bounds = self.bounds if self.bounds.finite.any() else None
+        kept = None if self.map.is_identity else self.map
         features = self.pool.take(S)
-        return Expansion(features, coef, intercept, self.columns, self.complex_output, bounds)
+        return Expansion(features, coef, intercept, self.columns, self.complex_output, kept)
 
     def find_core(self, largest: int) -> Reduced:
         """Prune to the features worth a choice, at least `largest` of them."""
@@ -55,7 +55,7 @@ class Posed:
 
     def scaled_features(self, S: NDArray[np.intp], X: NDArray[np.float64]) -> NDArray[Any]:
         """A_S at other rows, centred and scaled like the problem's."""
-        raw = self.pool.take(S).evaluate(self.bounds.clip(X))
+        raw = self.pool.take(S).evaluate(self.map.apply(X))
         return (raw - self.problem.mean[S]) / self.problem.scale[S]
 
     def to_targets(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -117,7 +117,7 @@ class Fit:
     sampling : Sampling
     pool : FeaturePool
         All features that were drawn, in the user's units.
-    bounds : InputBounds
+    map : InputMap
     problem : Problem
         The least-squares problem that holds the kept features, at these places.
     places : int array of shape (s,)
@@ -133,7 +133,7 @@ class Fit:
     expansion: Expansion
     sampling: Sampling
     pool: FeaturePool
-    bounds: InputBounds
+    map: InputMap
     problem: Problem
     places: NDArray[np.intp]
     n_nonzero_coefs: int
@@ -170,6 +170,7 @@ class Framing:
     input_scale: str = "standard"
     input_clip: float | None = None
     column_scale: str = "rms"
+    input_warp: str = "none"
 
     def check_memory(
         self, n_rows: int, n_features: int, n_targets: int, *, largest_support: int, graded: bool
@@ -198,14 +199,14 @@ class Framing:
         graded: bool = False,
         sample: NDArray[np.intp] | None = None,
     ) -> Posed:
-        """Find bounds and units of these rows, and state the problem; all weights are positive.
+        """Find map and units of these rows, and state the problem; all weights are positive.
 
         The check of memory allows for supports of `largest_support` features, and for the larger
         systems of a path down to them if `graded`. With a `sample`, the problem is of these rows
         only.
         """
-        bounds = find_bounds(X, weights, self.input_clip)
-        X = bounds.clip(X)
+        found = find_map(X, weights, self.input_clip, self.input_warp)
+        X = found.apply(X)
         units = measure_units(X, weights, self.input_scale)
         pool = drawn.in_user_units(units)
         if sample is not None:
@@ -222,7 +223,7 @@ class Framing:
             fit_intercept=self.fit_intercept,
             column_scale=self.column_scale,
         )
-        return Posed(pool, bounds, problem, self.columns, y.dtype.kind == "c", units)
+        return Posed(pool, found, problem, self.columns, y.dtype.kind == "c", units)
 
     def refit(
         self,
@@ -240,19 +241,18 @@ class Framing:
         alone, its solution c and the function that c stands for.
         """
         features = expansion.features.take(places)
-        infinite = np.full(features.n_variables, np.inf)
-        bounds = expansion.bounds or InputBounds(-infinite, infinite)
+        kept = expansion.map or InputMap.identity(features.n_variables)
         with one_blas_thread():
             # A single Gram matrix is needed: storing the features would take longer.
             problem = RecomputedProblem(
                 features,
-                bounds.clip(X),
+                kept.apply(X),
                 y,
                 weights,
                 fit_intercept=self.fit_intercept,
                 column_scale=self.column_scale,
             )
-            posed = Posed(features, bounds, problem, expansion.columns, expansion.complex_output)
+            posed = Posed(features, kept, problem, expansion.columns, expansion.complex_output)
             every = np.arange(len(features))
             c = RestrictedRidge(problem, alpha).solve(every)
             return posed, c, posed.expansion(every, c)
@@ -330,7 +330,7 @@ class Recipe:
             expansion=expansion,
             sampling=self.sampling,
             pool=posed.pool,
-            bounds=posed.bounds,
+            map=posed.map,
             problem=problem,
             places=places,
             n_nonzero_coefs=self.pursuit.n_nonzero_coefs,

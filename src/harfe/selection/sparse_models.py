@@ -321,13 +321,14 @@ def matched_fit(template: Template, law: LawFit, model: Matched, data: Data) -> 
     coef = model.coef * standard.unit[:, None]
     intercept = standard.to_targets(model.intercept)
     features = model.features.in_user_units(standard.units)
-    bounds = standard.bounds
-    kept = bounds if bounds.finite.any() else None
+    kept = None if standard.map.is_identity else standard.map
     expansion = Expansion(features, coef, intercept, template.framing.columns, False, kept)
     X, y, weights = data.X, data.y, data.weights
     # A single Gram matrix is needed, for the posterior: storing the features would take longer.
     fit_intercept = template.framing.fit_intercept
-    problem = RecomputedProblem(features, bounds.clip(X), y, weights, fit_intercept=fit_intercept)
+    problem = RecomputedProblem(
+        features, standard.map.apply(X), y, weights, fit_intercept=fit_intercept
+    )
     residual = np.sum(weights @ (y - expansion.predict(X)) ** 2 / standard.unit**2)
     relative = np.sqrt(residual / (weights.sum() * y.shape[1]))
     history = {"gap": np.array([model.gap]), "relative_residual": np.array([relative])}
@@ -338,7 +339,7 @@ def matched_fit(template: Template, law: LawFit, model: Matched, data: Data) -> 
         expansion=expansion,
         sampling=sampling,
         pool=pool,
-        bounds=bounds,
+        map=standard.map,
         problem=problem,
         places=np.arange(len(features)),
         n_nonzero_coefs=len(features),

@@ -20,7 +20,7 @@ from harfe.explain.inputs.quadrature import (
 from harfe.explain.inputs.summary import InputSummary
 from harfe.features.law import FeatureLaw
 from harfe.features.pool import FeaturePool
-from harfe.features.units import InputBounds
+from harfe.features.units import InputMap
 from harfe.model.expansion import Expansion
 
 
@@ -33,7 +33,7 @@ def expansion_of(activation="sin", *, d=4, s=9, orders=(1, 2, 3), targets=1, see
         coef,
         rng.normal(size=targets),
         tuple(f"x{j}" for j in range(d)),
-        bounds=bounds,
+        map=bounds,
     )
 
 
@@ -173,7 +173,7 @@ def test_empirical_marginals_by_hand():
     weighted = InputDistribution.empirical(X, np.array([1.0, 2.0, 3.0, 4.0]))
     np.testing.assert_allclose(weighted.weights[0], [0.4, 0.2, 0.4], rtol=1e-15)
     clipped = InputDistribution.empirical(
-        X, bounds=InputBounds(np.array([-np.inf, 6.0]), np.array([1.5, 7.0]))
+        X, map=InputMap(np.array([-np.inf, 6.0]), np.array([1.5, 7.0]))
     )
     assert [nodes.tolist() for nodes in clipped.nodes] == [[1, 1.5], [6]]
 
@@ -335,7 +335,7 @@ def test_ranges_quantiles_means_and_deviations(weighted):
 
 @pytest.mark.parametrize("activation", ["sin", "cos", "exp"])
 def test_joint_means_by_brute_force(activation):
-    bounds = InputBounds(np.array([-1, -np.inf, -np.inf, 0]), np.array([1.0, 1.0, np.inf, np.inf]))
+    bounds = InputMap(np.array([-1, -np.inf, -np.inf, 0]), np.array([1.0, 1.0, np.inf, np.inf]))
     expansion = expansion_of(activation, bounds=bounds)
     rng = np.random.default_rng(1)
     X, w = rng.normal(size=(3000, 4)), rng.random(3000)
@@ -353,7 +353,7 @@ def test_joint_means_by_brute_force(activation):
 
 
 def test_mean_variance_and_mean_square_gradient_over_the_rows():
-    bounds = InputBounds(np.array([-1, -np.inf, -np.inf, 0]), np.array([1.0, 1.0, np.inf, np.inf]))
+    bounds = InputMap(np.array([-1, -np.inf, -np.inf, 0]), np.array([1.0, 1.0, np.inf, np.inf]))
     expansion = expansion_of(targets=2, bounds=bounds)
     rng = np.random.default_rng(1)
     X, w = rng.normal(size=(700, 4)), rng.random(700)
@@ -377,7 +377,7 @@ def test_mean_variance_and_mean_square_gradient_over_the_rows():
 
 
 def test_ranges_and_quantiles_are_those_before_clipping():
-    bounds = InputBounds(np.full(4, -0.5), np.full(4, 0.5))
+    bounds = InputMap(np.full(4, -0.5), np.full(4, 0.5))
     X = np.random.default_rng(1).normal(size=(100, 4))
     kept, plain = (InputSummary.of(expansion_of(bounds=b), X) for b in (bounds, None))
     for name in ("lower", "upper", "quantiles"):
@@ -480,7 +480,7 @@ def test_too_many_subsets_are_not_kept():
 
 
 def test_uniform_and_normal_laws_are_those_of_the_clipped_rows():
-    bounds = InputBounds(np.full(4, -np.inf), np.array([0.5, np.inf, np.inf, np.inf]))
+    bounds = InputMap(np.full(4, -np.inf), np.array([0.5, np.inf, np.inf, np.inf]))
     expansion = expansion_of(bounds=bounds)
     X = np.random.default_rng(1).normal(size=(300, 4))
     kept = InputSummary.of(expansion, X)

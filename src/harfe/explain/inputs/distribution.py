@@ -5,7 +5,7 @@ Every mean that explanations need is then a sum over nodes,
     χ_k(ω) = E e^{iωX_k} = Σ_n w_kn e^{iω x_kn},
 
 whether the nodes come from the rows of a table, a uniform or a normal distribution. Where a fitted
-function clips its inputs, the distribution is that of the clipped inputs.
+function clips or warps its inputs, the distribution is that of the mapped inputs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from harfe.explain.inputs.quadrature import (
     normal_rule,
 )
 from harfe.features.pool import FeaturePool
-from harfe.features.units import InputBounds
+from harfe.features.units import InputMap
 
 DISTRIBUTIONS = ("independent", "uniform", "normal")
 
@@ -59,7 +59,7 @@ class InputDistribution:
         cls,
         X: NDArray[np.float64],
         weights: NDArray[np.float64] | None = None,
-        bounds: InputBounds | None = None,
+        map: InputMap | None = None,
     ) -> InputDistribution:
         """Exact marginals of rows: the distinct values of each column and their weights.
 
@@ -68,12 +68,12 @@ class InputDistribution:
         X : array of shape (rows, inputs)
         weights : array of shape (rows,), optional
             How often each row counts, positive.
-        bounds : InputBounds, optional
-            Clip the rows to these first.
+        map : InputMap, optional
+            Clip and warp the rows first.
         """
         X = np.asarray(X, dtype=float)
-        clipped = X if bounds is None else bounds.clip(X)
-        return cls._of("independent", [marginal(column, weights) for column in clipped.T])
+        mapped = X if map is None else map.apply(X)
+        return cls.of_rules("independent", [marginal(column, weights) for column in mapped.T])
 
     @classmethod
     def uniform(
@@ -105,7 +105,7 @@ class InputDistribution:
             n = min(nodes_needed(2 * frequency * (high / 2 - low / 2)), MOST_NODES)
             return gauss_of_interval(low, high, n)
 
-        return cls._of("uniform", _rules(rule, len(lower), largest_frequency))
+        return cls.of_rules("uniform", _rules(rule, len(lower), largest_frequency))
 
     @classmethod
     def normal(
@@ -134,10 +134,11 @@ class InputDistribution:
             plain = 0.35 * PLAIN_NODES / deviation[k]
             return normal_rule(mean[k], deviation[k], plain if frequency is None else 2 * frequency)
 
-        return cls._of("normal", _rules(rule, len(mean), largest_frequency))
+        return cls.of_rules("normal", _rules(rule, len(mean), largest_frequency))
 
     @classmethod
-    def _of(cls, kind: str, rules: Sequence[Rule]) -> InputDistribution:
+    def of_rules(cls, kind: str, rules: Sequence[Rule]) -> InputDistribution:
+        """Inputs with these nodes and weights."""
         return cls(kind, tuple(rule[0] for rule in rules), tuple(rule[1] for rule in rules))
 
     @property
@@ -160,7 +161,7 @@ class InputDistribution:
             gauss_of_points(nodes, weights, int(n))
             for nodes, weights, n in zip(self.nodes, self.weights, counts, strict=True)
         ]
-        return self._of(self.kind, rules)
+        return self.of_rules(self.kind, rules)
 
 
 def largest_frequencies(features: FeaturePool) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ from harfe._core.compiling import compiled
 Rule = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 # Reach of a normal distribution in deviations; the probability beyond it is 2e-17.
-_NORMAL_REACH = 8.5
+NORMAL_REACH = 8.5
 
 # Beyond this |ω|h in radians a rule is not worth its nodes; also keeps counts finite.
 _LARGEST_ARGUMENT = 1e6
@@ -93,8 +93,8 @@ def normal_rule(mean: float, deviation: float, largest_frequency: float) -> Rule
     of the deviation. Gauss-Hermite would need more nodes: their number grows with ω².
     """
     argument = min(abs(largest_frequency) * deviation, _LARGEST_ARGUMENT)
-    spacing = 2 * math.pi / (argument + _NORMAL_REACH)
-    each_side = math.ceil(_NORMAL_REACH / spacing)
+    spacing = 2 * math.pi / (argument + NORMAL_REACH)
+    each_side = math.ceil(NORMAL_REACH / spacing)
     steps = spacing * np.arange(-each_side, each_side + 1, dtype=np.float64)
     weights = np.exp(-(steps**2) / 2)
     return mean + deviation * steps, weights / weights.sum()

@@ -17,7 +17,7 @@ _BINS = 24
 
 @dataclass(frozen=True)
 class SeenInput:
-    """An input as seen in the rows of the fit, clipped as in the fitted function.
+    """An input as seen in the rows of the fit, clipped but not warped.
 
     Attributes
     ----------
@@ -43,14 +43,20 @@ class SeenInput:
     def of(cls, expansion: Expansion, kept: InputSummary, k: int) -> SeenInput:
         """Read input k from the summary of a fit."""
         seen = np.concatenate([kept.quantiles[:, k], [kept.lower[k], kept.upper[k]]])
-        if expansion.bounds is not None:
-            seen = np.clip(seen, expansion.bounds.lower[k], expansion.bounds.upper[k])
+        column, nodes = np.array([k]), kept.distribution.nodes[k]
+        mapped, values = seen, nodes
+        if expansion.map is not None:
+            seen = expansion.map.clip(seen[:, None], column)[:, 0]
+            mapped = expansion.map.warp(seen[:, None], column)[:, 0]
+            values = expansion.map.inverse(nodes[:, None], column)[:, 0]
         quantiles, (lower, upper) = seen[:-2], seen[-2:]
-        nodes = kept.distribution.nodes[k]
         name = expansion.columns[k]
         # A rule with a node at every quantile is the distribution itself, not a quadrature of it.
-        if len(nodes) > 1 and np.isin(quantiles, nodes).all():
-            return cls(name, lower, upper, quantiles, nodes, kept.distribution.weights[k])
+        if len(nodes) > 1 and np.isin(mapped, nodes).all():
+            # The inverse is off by rounding; the quantiles are values as given.
+            values = values.copy()
+            values[np.searchsorted(nodes, mapped)] = seen
+            return cls(name, lower, upper, quantiles, values, kept.distribution.weights[k])
         return cls(name, lower, upper, quantiles)
 
     def values_if_at_most(self, number: int) -> NDArray[np.float64] | None:

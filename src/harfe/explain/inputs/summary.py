@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from harfe._core.threads import blocks, run_blocks
 from harfe.explain.inputs.distribution import InputDistribution, largest_frequencies
 from harfe.explain.inputs.marginals import gauss_marginals, strongest_partners, weighted_quantiles
+from harfe.explain.inputs.warped import warped_normal, warped_uniform
 from harfe.features.pool import FeaturePool, Rows
 from harfe.features.units import measure_units
 from harfe.model.expansion import Expansion
@@ -34,21 +35,22 @@ class InputSummary:
     Attributes
     ----------
     distribution : InputDistribution
-        Independent inputs with the marginals of the (clipped) rows, as Gauss rules: exact to 1e-12
-        for the frequencies in use, see `distribution_error`. Unused inputs have a single node.
+        Independent inputs with the marginals of the (clipped and warped) rows, as Gauss rules:
+        exact to 1e-12 for the frequencies in use, see `distribution_error`. Unused inputs have a
+        single node.
     lower, upper : arrays of shape (inputs,)
         Observed range, before clipping.
     quantiles : array of shape (33, inputs)
         At the levels 0, 1/32, ..., 1, before clipping; by weight.
     mean, deviation : arrays of shape (inputs,)
-        Of the clipped inputs, by weight.
+        Of the clipped inputs, before warping; by weight.
     partner : int array of shape (inputs,)
         For each used input the used input that it correlates with most; -1 if there is none.
     correlation : array of shape (inputs,)
-        Correlation with the partner, from -1 to 1.
+        Correlation with the partner, after warping, from -1 to 1.
     joint : complex array of shape (features, 2**order), or None
-        Mean over the rows of e^{i Σ_{k in v} w_jk x_k} for every subset v of the variables of
-        feature j; bit p of the column number says whether ``indices[j, p]`` is in v. None for
+        Mean over the rows, mapped, of e^{i Σ_{k in v} w_jk x_k} for every subset v of the variables
+        of feature j; bit p of the column number says whether ``indices[j, p]`` is in v. None for
         activations that are not waves, and if it would hold more than 2**17 numbers.
     mean_prediction, variance_joint : arrays of shape (targets,)
         Mean and variance of the fitted function over the rows.
@@ -92,7 +94,7 @@ class InputSummary:
         ----------
         expansion : Expansion
         X : array of shape (rows, inputs)
-            Not yet clipped.
+            Not yet clipped or warped.
         weights : array of shape (rows,), optional
             How often each row counts, positive.
         for_good : bool, default=True
@@ -102,35 +104,37 @@ class InputSummary:
         """
         X = np.asarray(X, dtype=float)
         weights = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=float)
-        clipped = X if expansion.bounds is None else expansion.bounds.clip(X)
+        clipped = X if expansion.map is None else expansion.map.clip(X)
+        mapped = X if expansion.map is None else expansion.map.warp(clipped)
         share = weights / weights.sum()
-        units = measure_units(clipped, weights, "standard")
-        distribution = gauss_marginals(expansion, clipped, share, units.centre, for_good)
+        units = measure_units(mapped, weights, "standard")
+        seen = units if mapped is clipped else measure_units(clipped, weights, "standard")
+        distribution = gauss_marginals(expansion, mapped, share, units.centre, for_good)
         prediction = expansion.predict(X)
         with np.errstate(over="ignore", invalid="ignore"):  # squares of 1e200 are infinite
             mean = share @ prediction
             variance = share @ np.abs(prediction - mean) ** 2
             gradient = mean_square_gradient(expansion, X, share)
-        deviation = np.where(np.isfinite(units.spread), units.spread, 0.0)
+        deviation = np.where(np.isfinite(seen.spread), seen.spread, 0.0)
         used = np.flatnonzero(largest_frequencies(expansion.features) * deviation > 0)
-        partner, correlation = strongest_partners(clipped, share, units, used)
+        partner, correlation = strongest_partners(mapped, share, units, used)
         waves = expansion.features.is_wave
         return cls(
             distribution=distribution,
             lower=X.min(axis=0),
             upper=X.max(axis=0),
             quantiles=weighted_quantiles(X, weights),
-            mean=units.centre,
+            mean=seen.centre,
             deviation=deviation,
             partner=partner,
             correlation=correlation,
-            joint=_joint(expansion.features, clipped, share) if waves else None,
+            joint=_joint(expansion.features, mapped, share) if waves else None,
             mean_prediction=mean,
             variance_joint=variance,
             mean_square_gradient=gradient,
             total_weight=float(weights.sum()),
             distribution_error=(
-                _distribution_error(expansion.features, distribution, clipped, share)
+                _distribution_error(expansion.features, distribution, mapped, share)
                 if waves
                 else None
             ),
@@ -140,15 +144,42 @@ class InputSummary:
         """Return the distribution with this name, one of `DISTRIBUTIONS`."""
         if name == "independent":
             return self.distribution
-        features = expansion.features
-        waves = features.is_wave
-        largest = largest_frequencies(features) if waves else None
-        if name == "normal":
-            return InputDistribution.normal(self.mean, self.deviation, largest)
+        features, kept = expansion.features, expansion.map
+        largest = largest_frequencies(features) if features.is_wave else None
+        own = None if kept is None else kept.warped
+        if largest is not None and own is not None:
+            # Those of warped inputs are not in the user's units, and their rules are replaced.
+            largest = np.where(own, 0.0, largest)
         lower, upper = self.lower, self.upper
-        if expansion.bounds is not None:
-            lower, upper = expansion.bounds.clip(np.stack([lower, upper]))
-        return InputDistribution.uniform(lower, upper, largest)
+        if kept is not None:
+            lower, upper = kept.clip(np.stack([lower, upper]))
+        if name == "normal":
+            plain = InputDistribution.normal(self.mean, self.deviation, largest)
+        else:
+            plain = InputDistribution.uniform(lower, upper, largest)
+        if kept is None or own is None or not own.any():
+            return plain
+        rules = list(zip(plain.nodes, plain.weights, strict=True))
+        frequencies = largest_frequencies(features)
+        for k in np.flatnonzero(own).tolist():
+            column = np.array([k])
+            this, frequency = kept.take(column), frequencies[k] if features.is_wave else None
+            if frequencies[k] == 0 or self.deviation[k] == 0:
+                rules[k] = this.apply(self.mean[column, None])[:, 0], np.ones(1)
+            elif name == "normal":
+                rules[k] = warped_normal(this, self.mean[k], self.deviation[k], frequency)
+            else:
+                rules[k] = warped_uniform(this, lower[k], upper[k], frequency)
+        return InputDistribution.of_rules(name, rules)
+
+    def mapped_moments(self, expansion: Expansion) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Mean and deviation of the inputs as the function maps them."""
+        mean, deviation = self.mean.copy(), self.deviation.copy()
+        for k in np.flatnonzero([] if expansion.map is None else expansion.map.warped).tolist():
+            nodes, weights = self.distribution.nodes[k], self.distribution.weights[k]
+            mean[k] = weights @ nodes
+            deviation[k] = np.sqrt(weights @ (nodes - mean[k]) ** 2)
+        return mean, deviation
 
 
 def mean_square_gradient(

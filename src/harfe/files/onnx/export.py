@@ -1,4 +1,4 @@
-"""A fitted model as an ONNX graph: inputs clipped and centred, s features, their sum.
+"""A fitted model as an ONNX graph: inputs clipped, warped and centred, s features, their sum.
 
 All numbers have one type, double or float. Cosines are written as sines shifted by a quarter turn:
 runtimes supported Sin in double long before Cos.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from harfe._core.arguments import check_choice
 from harfe._core.atomic_write import atomic_write
+from harfe.features.units import Asinh, InputMap, Log, Rank
 from harfe.files.onnx.function import StatedFunction, warn_of_cancelling
 from harfe.files.onnx.graph import PARTS, Graph
 from harfe.files.wrapped import Wrapped
@@ -103,9 +105,8 @@ def to_onnx(
 def _arguments(graph: Graph, X: str, function: StatedFunction) -> list[str]:
     """Arguments z_j + phase_j of every sum, shape (rows, s)."""
     X = graph.op("Gather", X, graph.constant(function.used, np.int64), axis=1)
-    if function.lower is not None and function.upper is not None:
-        X = graph.op("Max", X, graph.constant(function.lower))
-        X = graph.op("Min", X, graph.constant(function.upper))
+    if function.map is not None:
+        X = _mapped(graph, X, function.map)
     X = graph.op("Sub", X, graph.constant(function.centre))
     X = graph.op("Mul", X, graph.constant(1 / function.spread))
     products = []
@@ -114,6 +115,46 @@ def _arguments(graph: Graph, X: str, function: StatedFunction) -> list[str]:
         products.append(graph.op("Mul", inputs, graph.constant(values)))
     z = graph.sum(products)
     return [graph.op("Add", z, graph.constant(own.phases)) for own in function.sums]
+
+
+def _mapped(graph: Graph, X: str, own: InputMap) -> str:
+    """Clip and warp the inputs in use."""
+    if own.finite.any():
+        X = graph.op("Max", X, graph.constant(own.lower))
+        X = graph.op("Min", X, graph.constant(own.upper))
+    if not own.warped.any():
+        return X
+    columns = []
+    for k in range(len(own.lower)):
+        x, warp = graph.op("Gather", X, graph.constant([k], np.int64), axis=1), own.warp_of(k)
+        columns.append(x if warp is None else _WARPS[type(warp)](graph, x, warp))
+    return graph.op("Concat", *columns, axis=1)
+
+
+def _asinh(graph: Graph, x: str, warp: Asinh) -> str:
+    """sign(u) log(|u| + √(u² + 1)): runtimes have no Asinh in double."""
+    u = graph.op("Sub", x, graph.constant(warp.centre))
+    u = graph.op("Div", u, graph.constant(warp.scale))
+    root = graph.op("Sqrt", graph.op("Add", graph.op("Mul", u, u), graph.constant(1.0)))
+    size = graph.op("Log", graph.op("Add", graph.op("Abs", u), root))
+    return graph.op("Mul", graph.op("Sign", u), size)
+
+
+def _rank(graph: Graph, x: str, warp: Rank) -> str:
+    """First value plus, for each segment, its step times the share of it that lies below x."""
+    below = graph.op("Sub", x, graph.constant(warp.knots[:-1]))
+    shares = graph.op("Div", below, graph.constant(np.diff(warp.knots)))
+    shares = graph.op("Max", shares, graph.constant(0.0))
+    shares = graph.op("Min", shares, graph.constant(1.0))
+    steps = graph.op("MatMul", shares, graph.constant(np.diff(warp.values)[:, None]))
+    return graph.op("Add", steps, graph.constant(warp.values[0]))
+
+
+_WARPS: dict[type, Callable[[Graph, str, Any], str]] = {
+    Log: lambda graph, x, _: graph.op("Log", x),
+    Asinh: _asinh,
+    Rank: _rank,
+}
 
 
 def _total(

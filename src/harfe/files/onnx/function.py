@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from harfe.explain.inputs.summary import InputSummary
 from harfe.features.activations import ACTIVATIONS
+from harfe.features.units import InputMap
 from harfe.model.expansion import Expansion
 
 # Relative rounding error of predictions above which a warning is issued.
@@ -50,14 +51,14 @@ class Sum:
 
 @dataclass(frozen=True)
 class StatedFunction:
-    """A fitted function of u = (clip(x) - centre) / spread, for the inputs in use.
+    """A fitted function of u = (map(x) - centre) / spread, for the inputs in use.
 
     Attributes
     ----------
     used : int array
         The inputs in use; the other fields refer to these.
-    lower, upper : arrays or None
-        Bounds to which they are clipped.
+    map : InputMap or None
+        How they are clipped and warped, if any is.
     centre, spread : arrays
     indices, values : arrays of shape (s, q)
         z_j = Σ_k values_jk u_k over the inputs of a feature; values are 0 where padded.
@@ -67,8 +68,7 @@ class StatedFunction:
     """
 
     used: NDArray[np.intp]
-    lower: NDArray[np.float64] | None
-    upper: NDArray[np.float64] | None
+    map: InputMap | None
     centre: NDArray[np.float64]
     spread: NDArray[np.float64]
     indices: NDArray[np.intp]
@@ -95,19 +95,16 @@ class StatedFunction:
         if not len(used):
             used = np.zeros(1, dtype=np.intp)
         indices = np.where(present, np.searchsorted(used, pool.indices), 0)
-        centre = kept.mean[used].astype(dtype).astype(float)
-        deviation = kept.deviation[used]
+        mean, deviation = (moment[used] for moment in kept.mapped_moments(expansion))
+        centre = mean.astype(dtype).astype(float)
         ordinary = np.isfinite(deviation) & (deviation > 0)
         spread = np.where(ordinary, 2.0 ** np.round(np.log2(np.where(ordinary, deviation, 1))), 1)
         values = np.where(present, pool.values, 0.0)
         phases = pool.phases + np.sum(values * centre[indices], axis=1)
-        bounds = expansion.bounds
-        if bounds is not None and not bounds.finite[used].any():
-            bounds = None
+        own = None if expansion.map is None else expansion.map.take(used)
         plain = cls(
             used,
-            None if bounds is None else bounds.lower[used],
-            None if bounds is None else bounds.upper[used],
+            None if own is None or own.is_identity else own,
             centre,
             spread,
             indices,

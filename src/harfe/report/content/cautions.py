@@ -141,16 +141,16 @@ def _outside(model: Any, rows: ReportRows, holdout: ReportRows | None) -> list[C
 
 
 def _clipped(model: Any, rows: ReportRows) -> list[Caution]:
-    bounds = model.expansion_.bounds
-    if bounds is None:
+    kept = model.expansion_.map
+    if kept is None:
         return []
     used = _used(model)
-    clipped = ~bounds.inside(rows.X) & used
+    clipped = ~kept.inside(rows.X) & used
     names = [model.expansion_.columns[k] for k in np.flatnonzero(clipped.any(axis=0))]
     if not names:
         return []
     text = (
-        f"Inputs with outliers are clipped: {_names(names)}. Beyond the bounds (see the table of "
+        f"Inputs are clipped: {_names(names)}. Beyond the bounds (see the table of "
         f"inputs) the prediction no longer changes; this affects "
         f"{100 * clipped.any(axis=1).mean():.2g} % of the rows."
     )

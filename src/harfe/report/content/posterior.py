@@ -73,8 +73,8 @@ class ComponentPosterior:
         """
         expansion = self.parts.expansion
         features = expansion.features
-        if expansion.bounds is not None:
-            X_u = expansion.bounds.clip(X_u, np.array(u, dtype=np.intp))
+        if expansion.map is not None:
+            X_u = expansion.map.apply(X_u, np.array(u, dtype=np.intp))
         inside = self.present & np.isin(features.indices, u)
         mine = np.flatnonzero(inside.sum(axis=1) == len(u))
         values = np.zeros((len(features), len(X_u)))

@@ -178,7 +178,7 @@ def _data(model: Any, rows: ReportRows, holdout: ReportRows | None) -> dict[str,
 
 
 def _inputs(model: Any) -> list[dict[str, Any]]:
-    kept, bounds = model.inputs_, model.expansion_.bounds
+    kept, own = model.inputs_, model.expansion_.map
     features = model.expansion_.features
     used = set(features.indices[features.present].tolist())
     middle = len(kept.quantiles) // 2
@@ -190,8 +190,9 @@ def _inputs(model: Any) -> list[dict[str, Any]]:
             "upper": float(kept.upper[k]),
             "deviation": float(kept.deviation[k]),
             "used": k in used,
-            "clip_lower": None if bounds is None else float(bounds.lower[k]),
-            "clip_upper": None if bounds is None else float(bounds.upper[k]),
+            "clip_lower": None if own is None else float(own.lower[k]),
+            "clip_upper": None if own is None else float(own.upper[k]),
+            "warp": None if own is None or not own.warped[k] else own.label(k, column),
         }
         for k, column in enumerate(model.expansion_.columns)
     ]

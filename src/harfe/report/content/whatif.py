@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harfe._core.table import jsonable
 from harfe._core.threads import blocks
 from harfe.explain.anova import anova
 from harfe.explain.inputs.distribution import InputDistribution
 from harfe.features.activations import ACTIVATIONS
+from harfe.features.units import Warp
 from harfe.model.expansion import Expansion
 from harfe.model.terms import group_features, term_values
 from harfe.report.content.errors import rounded
@@ -196,11 +198,13 @@ def _most_frequent(groups: list[Category], rows: ReportRows) -> dict[int, float]
 
 
 def _input(model: Any, X: NDArray[np.float64], k: int, start: float | None) -> dict[str, Any]:
-    kept, bounds = model.inputs_, model.expansion_.bounds
+    kept, own = model.inputs_, model.expansion_.map
     clip: list[float | None] = [None, None]
-    if bounds is not None:
-        ends = (float(bounds.lower[k]), float(bounds.upper[k]))
+    warp = None
+    if own is not None:
+        ends = (float(own.lower[k]), float(own.upper[k]))
         clip = [end if np.isfinite(end) else None for end in ends]
+        warp = _warp(own.warp_of(k))
     middle = len(kept.quantiles) // 2
     whole = bool(np.all(X[:, k] == np.round(X[:, k])))
     return {
@@ -211,7 +215,16 @@ def _input(model: Any, X: NDArray[np.float64], k: int, start: float | None) -> d
         "start": float(kept.quantiles[middle, k]) if start is None else start,
         "whole": whole,
         "clip": clip,
+        "warp": warp,
     }
+
+
+def _warp(warp: Warp | None) -> dict[str, Any] | None:
+    """Name and numbers of a warp; the page knows what to do with them."""
+    if warp is None:
+        return None
+    numbers = {name: jsonable(value) for name, value in vars(warp).items()}
+    return {"kind": type(warp).__name__.lower(), **numbers}
 
 
 def _term_moments(

@@ -44,7 +44,8 @@ def render(summary: dict[str, Any]) -> str:
     readings = {one.ident: one.drawing.reading for group in drawn.values() for one in group}
     variables = summary["explanation"]["variables"]
     judged = summary["errors"]["judged_on"]
-    _, _, right = summary["formula"].partition(" = ")
+    total, *ranks = summary["formula"].split("\n")
+    _, _, right = total.partition(" = ")
     return _environment().get_template("report.html").render(
         **summary,
         figures=drawn,
@@ -59,6 +60,7 @@ def render(summary: dict[str, Any]) -> str:
         unused=[v["variable"] for v in variables if not v["count"]],
         notes=_notes(summary),
         formula_lines=tables.formula_lines(right),
+        ranks=ranks,
         further=tables.meta(summary),
         page_data={"figures": readings, "what_if": _panel(summary)},
     )  # fmt: skip

@@ -162,6 +162,22 @@
     if (low !== null && value < low) return low;
     return high !== null && value > high ? high : value;
   };
+  const warps = {
+    log: (x) => Math.log(x),
+    asinh: (x, { centre, scale }) => Math.asinh((x - centre) / scale),
+    // Linear between knots, constant beyond them.
+    rank: (x, { knots, values }) => {
+      let i = 0;
+      while (i < knots.length - 2 && x >= knots[i + 1]) i += 1;
+      const share = (x - knots[i]) / (knots[i + 1] - knots[i]);
+      return values[i] + Math.max(0, Math.min(1, share)) * (values[i + 1] - values[i]);
+    },
+  };
+  // What the sines see of a value.
+  const mapped = (value, input) => {
+    const x = clipped(value, input);
+    return input.warp === null ? x : warps[input.warp.kind](x, input.warp);
+  };
   const feature = ([indices, weights, phase, a, b], x) => {
     let z = phase;
     for (let k = 0; k < indices.length; k += 1) z += weights[k] * x[indices[k]];
@@ -197,7 +213,7 @@
   const parts = adds.kind === "components" ? components : terms;
 
   const evaluate = () => {
-    const x = values.map((value, i) => clipped(value, model.inputs[i]));
+    const x = values.map((value, i) => mapped(value, model.inputs[i]));
     const prediction = model.features.reduce((sum, one) => sum + feature(one, x), model.intercept);
     return { x, prediction };
   };
@@ -358,7 +374,7 @@
       const own = x[i];
       const steps = [];
       for (let k = 0; k <= points; k += 1) {
-        x[i] = clipped(input.lower + ((input.upper - input.lower) * k) / points, input);
+        x[i] = mapped(input.lower + ((input.upper - input.lower) * k) / points, input);
         let sum = rest;
         for (const one of users[i]) sum += feature(one, x);
         steps.push(`${((100 * k) / points).toFixed(1)} ${inBox(sum).toFixed(1)}`);

@@ -1,14 +1,8 @@
-"""The inputs in the units of the law: clipped to bounds, then (x - centre) / spread.
-
-Units are affine maps, which can be folded into weights and biases: the fitted function is in the
-user's units. Bounds cannot be folded in; the fitted function stores them, and only for inputs that
-have outliers.
-"""
+"""Units of the inputs, (x - centre) / spread, and bounds beyond which values are outliers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +10,7 @@ from numpy.typing import NDArray
 INPUT_SCALES = ("standard", "robust", "none")
 
 # Interquartile range of a normal variable with standard deviation 1.
-_NORMAL_IQR = 1.3489795003921634
+NORMAL_IQR = 1.3489795003921634
 
 # Below this share of its largest magnitude a column's spread is rounding, not signal.
 _CONSTANT = 1e-13
@@ -37,47 +31,21 @@ class InputUnits:
     spread: NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class InputBounds:
-    """Bounds to which inputs are clipped; infinite for an input that is not clipped."""
-
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-
-    @property
-    def finite(self) -> NDArray[np.bool_]:
-        """Which inputs are clipped."""
-        return np.isfinite(self.lower) | np.isfinite(self.upper)
-
-    def clip(
-        self, X: NDArray[Any], columns: NDArray[np.intp] | slice = slice(None)
-    ) -> NDArray[Any]:
-        """Clip rows of these columns; returns the same array if none of them has bounds."""
-        lower, upper = self.lower[columns], self.upper[columns]
-        if not np.any(np.isfinite(lower) | np.isfinite(upper)):
-            return X
-        return np.clip(X, lower, upper)
-
-    def inside(self, X: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which values are not clipped."""
-        return (self.lower <= X) & (self.upper >= X)
-
-
 def find_bounds(
     X: NDArray[np.float64], weights: NDArray[np.float64], spreads: float | None
-) -> InputBounds:
-    """Return bounds `spreads` robust spreads from the median, for the inputs that exceed them.
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Bounds `spreads` robust spreads from the median, for the inputs that exceed them.
 
-    An input with all values inside gets no bounds; with `spreads` None, no input does.
+    An input with all values inside gets infinite ones; with `spreads` None, every input does.
     """
     infinite = np.full(X.shape[1], np.inf)
     if spreads is None:
-        return InputBounds(-infinite, infinite)
+        return -infinite, infinite
     units = measure_units(X, weights, "robust")
     with np.errstate(over="ignore", invalid="ignore"):  # such bounds are never exceeded
         lower, upper = units.centre - spreads * units.spread, units.centre + spreads * units.spread
     exceeded = np.any((lower > X) | (upper < X), axis=0) & np.isfinite(units.spread)
-    return InputBounds(np.where(exceeded, lower, -np.inf), np.where(exceeded, upper, np.inf))
+    return np.where(exceeded, lower, -np.inf), np.where(exceeded, upper, np.inf)
 
 
 def measure_units(X: NDArray[np.float64], weights: NDArray[np.float64], kind: str) -> InputUnits:
@@ -101,7 +69,7 @@ def measure_units(X: NDArray[np.float64], weights: NDArray[np.float64], kind: st
         low, middle, high = np.quantile(
             X, [0.25, 0.5, 0.75], axis=0, weights=weights, method="inverted_cdf"
         )
-        quartiles = (high / _NORMAL_IQR) - (low / _NORMAL_IQR)
+        quartiles = (high / NORMAL_IQR) - (low / NORMAL_IQR)
         centre = middle
         # Not the column's largest: next to a huge outlier the quartiles would look constant.
         constant = _is_constant(quartiles, np.abs([low, middle, high]).max(axis=0))
