@@ -35,6 +35,7 @@ from harfe.files.specs import (
 )
 from harfe.learning.candidates import LearnedLaw
 from harfe.model.expansion import Expansion
+from harfe.model.link import LINKS, Link
 from harfe.model.pool_origin import PoolOrigin
 from harfe.model.uncertainty import Posterior, Uncertainty
 from harfe.solvers.pursuit import StopReason
@@ -48,7 +49,18 @@ def _pool_is_wrong(pool: FeaturePool) -> str | None:
     return None if contiguous else "is not stored by rows"
 
 
+def _link_is_wrong(link: Link) -> str | None:
+    numbers = (link.lower, link.upper, link.power, link.centre, link.unit, *link.residuals)
+    if not np.all(np.isfinite(numbers)) or link.lower > link.upper or link.unit <= 0:
+        return "has limits, a unit or residuals that are not possible"
+    # The inverse takes logarithms of these.
+    ends = (link.power * max(link.upper, 0), (2 - link.power) * max(-link.lower, 0))
+    return "has limits beyond its range" if 1 + min(ends) <= 0 else None
+
+
 def _expansion_is_wrong(expansion: Expansion) -> str | None:
+    if expansion.link is not None and (expansion.complex_output or len(expansion.coef) != 1):
+        return "has a link but not one real target"
     if expansion.complex_output or expansion.features.is_complex:
         return None
     return "is complex in a real model" if expansion.coef.dtype.kind == "c" else None
@@ -92,6 +104,20 @@ _PER_INPUT = Array("f", ("d",))
 _UNITS = Part(InputUnits, {"centre": _PER_INPUT, "spread": _PER_INPUT})
 _BOUNDS = Part(InputBounds, {"lower": _PER_INPUT, "upper": _PER_INPUT})
 
+_LINK = Part(
+    Link,
+    {
+        "kind": Text(LINKS[1:]),
+        "lower": Number(),
+        "upper": Number(),
+        "power": Number(),
+        "centre": Number(),
+        "unit": Number(),
+        "residuals": Many(Number()),
+    },
+    _link_is_wrong,
+)
+
 EXPANSION = Part(
     Expansion,
     {
@@ -101,8 +127,10 @@ EXPANSION = Part(
         "columns": Many(Text(), "d"),
         "complex_output": Flag(),
         "bounds": Maybe(_BOUNDS),
+        "link": Maybe(_LINK),
     },
     _expansion_is_wrong,
+    added=frozenset({"link"}),
 )
 
 _FEATURE_LAW = Part(

@@ -199,28 +199,31 @@ class Plain:
 class Part:
     """A value with named fields; `check` examines it as a whole and returns what is wrong.
 
-    `attributes` maps names in the file to attributes that have another name.
+    `attributes` maps names in the file to attributes that have another name. Fields named in
+    `added` are not in older files; they are left out where they are None, their default.
     """
 
     make: Callable[..., Any]
     fields: dict[str, Spec]
     check: Callable[[Any], str | None] | None = None
     attributes: dict[str, str] = field(default_factory=dict)
+    added: frozenset[str] = frozenset()
 
     def write(self, value: Any, path: str, writer: Writer) -> Any:  # noqa: D102
+        values = {name: getattr(value, self.attributes.get(name, name)) for name in self.fields}
         return {
-            name: spec.write(
-                getattr(value, self.attributes.get(name, name)), f"{path}.{name}", writer
-            )
+            name: spec.write(values[name], f"{path}.{name}", writer)
             for name, spec in self.fields.items()
+            if name not in self.added or values[name] is not None
         }
 
     def read(self, data: Any, path: str, reader: Reader) -> Any:  # noqa: D102
-        if not isinstance(data, dict) or set(data) != set(self.fields):
+        if not isinstance(data, dict) or set(data) | self.added != set(self.fields):
             refuse(path, f"does not have the fields {', '.join(self.fields)}")
         values = {
             self.attributes.get(name, name): spec.read(data[name], f"{path}.{name}", reader)
             for name, spec in self.fields.items()
+            if name in data
         }
         try:
             value = self.make(**values)

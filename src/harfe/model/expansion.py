@@ -1,5 +1,6 @@
 """The fitted function as a value: f(x) = intercept + Σ_j c_j φ(<x, w_j> + b_j), s features only.
 
+With a link, this sum is on the scale of the link, and the prediction is the link's mean of it.
 Everything after the fit uses it: prediction, gradients, explanations, formulas, files.
 """
 
@@ -17,6 +18,7 @@ from harfe.features import kernels
 from harfe.features.activations import ACTIVATIONS, CODES
 from harfe.features.pool import FeaturePool, Rows
 from harfe.features.units import InputBounds
+from harfe.model.link import Link
 
 # Rows handled at a time, by one thread.
 _ROW_BLOCK = 2048
@@ -41,6 +43,8 @@ class Expansion:
         If false, the real part is the prediction, as for exp features with real y.
     bounds : InputBounds or None
         Bounds to which inputs are clipped first, if any.
+    link : Link or None
+        Scale of the sum, if it is not that of the targets.
     """
 
     features: FeaturePool
@@ -49,9 +53,15 @@ class Expansion:
     columns: tuple[str, ...]
     complex_output: bool = False
     bounds: InputBounds | None = None
+    link: Link | None = None
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Values at the rows of X, shape (rows, targets); nothing of size rows × s is stored."""
+        """Predictions at the rows of X in the user's units, shape (rows, targets)."""
+        total = self.linear(X)
+        return total if self.link is None else self.link.mean(total)
+
+    def linear(self, X: ArrayLike) -> NDArray[Any]:
+        """Sums at the rows of X, on the scale of the link; nothing of size rows × s is stored."""
         X = np.asarray(X)
         used, compact = self._compact()
         sums = list(_real_sums(self.features.activation, self.coef, self.complex_output))
@@ -81,7 +91,14 @@ class Expansion:
         return np.ascontiguousarray(out.T)
 
     def gradient(self, X: ArrayLike) -> NDArray[Any]:
-        """Partial derivatives ∂f_t/∂x_j at the rows of X, shape (targets, rows, inputs)."""
+        """Partial derivatives of the predictions by the inputs, shape (targets, rows, inputs)."""
+        slopes = self.linear_gradient(X)
+        if self.link is None:
+            return slopes
+        return slopes * self.link.slope(self.linear(X)).T[:, :, None]
+
+    def linear_gradient(self, X: ArrayLike) -> NDArray[Any]:
+        """Partial derivatives ∂f_t/∂x_j of the sums, shape (targets, rows, inputs)."""
         X = np.asarray(X)
         activation, factor = ACTIVATIONS[self.features.activation].derivative
         coef = self.coef * factor if factor != 1 else self.coef

@@ -3,7 +3,8 @@
     f(x) = intercept + Σ_j c_j φ(<x, w_j> + b_j), the largest |c_j| first.
 
 Text and LaTeX are for reading and have `precision` digits; with 17 the text equals the function up
-to rounding. Real parts are written out: Re c·exp(iz) = |c|·cos(z + arg c).
+to rounding. Real parts are written out: Re c·exp(iz) = |c|·cos(z + arg c). With a link, the sum is
+inside its inverse, averaged over residuals if it has any.
 """
 
 from __future__ import annotations
@@ -13,9 +14,8 @@ import keyword
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -23,19 +23,13 @@ import numpy as np
 from harfe._core.arguments import check_choice, check_count, is_whole
 from harfe.features.activations import ACTIVATIONS
 from harfe.model.expansion import Expansion
+from harfe.model.formula_styles import Style, latex_style, text_style
+from harfe.model.link import Link
 
 KINDS = ("text", "latex", "sympy")
 
-# Names used by the formula itself, and by clipping in the code that sympy generates.
-_TEXT_WORDS = {*ACTIVATIONS, "clip", "minimum", "maximum"}
+# Names used by clipping in the code that sympy generates.
 _CLIP_WORDS = {"reduce", "minimum", "maximum", "Min", "Max"}
-
-# Powers of ten between which numbers are written out.
-_PLAIN = range(-4, 6)
-
-# Characters that are special in LaTeX or matplotlib, and replacements that both understand.
-_LATEX_ESCAPES = {c: f"\\{c}" for c in "_%#$&{}"}
-_LATEX_SYMBOLS = {"\\": r"\backslash", "^": r"\wedge", "~": r"\sim"}
 
 
 def formula(expansion: Expansion, kind: str = "text", precision: int = 3, target: int = 0) -> Any:
@@ -67,8 +61,17 @@ def formula(expansion: Expansion, kind: str = "text", precision: int = 3, target
         )
     if kind == "sympy":
         return _as_sympy(expansion, int(target))
-    style = (_text if kind == "text" else _latex)(int(precision))
-    return f"{style.left(_left(expansion, int(target)))} = {_sum(expansion, int(target), style)}"
+    digits, link = int(precision), expansion.link
+    style = text_style(digits, link is not None) if kind == "text" else latex_style(digits)
+    right = _sum(expansion, int(target), style)
+    if link is not None:
+        right = _linked(link, right, style)
+    return f"{style.left(_left(expansion, int(target)))} = {right}"
+
+
+def link_formula(link: Link, target: str, precision: int = 3) -> str:
+    """Return how the sum on the scale of a link becomes the prediction, as text."""
+    return f"{target} = {_linked(link, link.label(target), text_style(precision, linked=True))}"
 
 
 def input_symbols(expansion: Expansion) -> tuple[Any, ...]:
@@ -120,20 +123,7 @@ def _addends(expansion: Expansion, target: int) -> list[_Addend]:
     return addends
 
 
-@dataclass(frozen=True)
-class _Style:
-    """How numbers, names, products and functions are written."""
-
-    number: Callable[[float], str]
-    name: Callable[[str], str]
-    left: Callable[[str], str]
-    times: str
-    imaginary: str
-    call: Callable[[str, str], str]
-    clip: Callable[[str, str | None, str | None], str]
-
-
-def _sum(expansion: Expansion, target: int, style: _Style) -> str:
+def _sum(expansion: Expansion, target: int, style: Style) -> str:
     intercept = expansion.intercept[target].item()
     inputs = [_input(expansion, k, style) for k in range(len(expansion.columns))]
     parts = [(intercept, "")] if intercept != 0 else []
@@ -149,7 +139,21 @@ def _sum(expansion: Expansion, target: int, style: _Style) -> str:
     return _joined(parts or [(0.0, "")], style)
 
 
-def _joined(parts: Iterable[tuple[Any, str]], style: _Style) -> str:
+def _linked(link: Link, inner: str, style: Style) -> str:
+    """The link's mean of a sum."""
+    ends = _signed(link.lower, style), _signed(link.upper, style)
+    if link.kind == "log":
+        value = style.exp(style.clip(inner, *ends))
+        return value if link.factor == 1 else style.number(link.factor) + style.times + value
+    residuals = ", ".join(_signed(r, style) for r in link.residuals)
+    shifted = style.shifted(inner, residuals) if residuals else inner
+    value = style.unbend(style.clip(shifted, *ends), _signed(link.power, style))
+    if residuals:
+        value = style.mean(value, residuals)
+    return _joined([(link.centre, ""), (link.unit, value)], style)
+
+
+def _joined(parts: Iterable[tuple[Any, str]], style: Style) -> str:
     """Sum of numbers times factors, with the signs as operators."""
     text = ""
     for value, factor in parts:
@@ -167,7 +171,7 @@ def _joined(parts: Iterable[tuple[Any, str]], style: _Style) -> str:
     return text
 
 
-def _input(expansion: Expansion, k: int, style: _Style) -> str:
+def _input(expansion: Expansion, k: int, style: Style) -> str:
     name = style.name(expansion.columns[k])
     if expansion.bounds is None:
         return name
@@ -176,7 +180,7 @@ def _input(expansion: Expansion, k: int, style: _Style) -> str:
     return name if lower is None and upper is None else style.clip(name, lower, upper)
 
 
-def _signed(value: float, style: _Style) -> str:
+def _signed(value: float, style: Style) -> str:
     return f"{'-' if value < 0 else ''}{style.number(abs(value))}"
 
 
@@ -187,72 +191,6 @@ def _left(expansion: Expansion, target: int) -> str:
     return next(
         (letter + number for letter in letters if letter + number not in expansion.columns),
         "output" + number,
-    )
-
-
-def _rounded(value: float, precision: int) -> Decimal:
-    """Round to `precision` significant digits, fewer if those are exact."""
-    text = f"{value:.{precision}g}"
-    return Decimal(repr(value) if float(text) == value else text).normalize()
-
-
-def _mantissa(number: Decimal) -> tuple[str, int]:
-    """Digits and power of ten; the power is 0 if the number is written out."""
-    if number == 0 or number.adjusted() in _PLAIN:
-        return f"{number:f}", 0
-    return f"{number.scaleb(-number.adjusted()):f}", number.adjusted()
-
-
-def _text(precision: int) -> _Style:
-    def number(value: float) -> str:
-        mantissa, power = _mantissa(_rounded(value, precision))
-        return f"{mantissa}e{power}" if power else mantissa
-
-    def name(column: str) -> str:
-        plain = column.isidentifier() and not keyword.iskeyword(column)
-        if plain and column not in _TEXT_WORDS:
-            return column
-        return "`" + column.replace("`", "'") + "`"
-
-    def call(activation: str, inner: str) -> str:
-        is_complex = ACTIVATIONS[activation].is_complex
-        return f"{activation}(1j*({inner}))" if is_complex else f"{activation}({inner})"
-
-    def clip(name: str, lower: str | None, upper: str | None) -> str:
-        if lower is not None and upper is not None:
-            return f"clip({name}, {lower}, {upper})"
-        return f"minimum({name}, {upper})" if lower is None else f"maximum({name}, {lower})"
-
-    return _Style(number, name, str, "*", "j", call, clip)
-
-
-def _latex(precision: int) -> _Style:
-    def number(value: float) -> str:
-        mantissa, power = _mantissa(_rounded(value, precision))
-        return rf"{mantissa} \times 10^{{{power}}}" if power else mantissa
-
-    def call(activation: str, inner: str) -> str:
-        return ACTIVATIONS[activation].latex % inner
-
-    def clip(name: str, lower: str | None, upper: str | None) -> str:
-        inner = name if lower is None else rf"\max\left({name}, {lower}\right)"
-        return inner if upper is None else rf"\min\left({inner}, {upper}\right)"
-
-    return _Style(number, _latex_name, _latex_name, r"\,", "i", call, clip)
-
-
-def _latex_name(column: str) -> str:
-    """A letter with a number as x_{1}, anything else as upright text."""
-    letter = re.fullmatch("([A-Za-z])([0-9]*)", column)
-    if letter:
-        return letter[1] + (f"_{{{letter[2]}}}" if letter[2] else "")
-    # \text of matplotlib and of LaTeX agree on backslashes before these, but not on \ ^ and ~.
-    pieces = re.split(r"([\\^~])", re.sub(r"\s", " ", column))
-    return "".join(
-        _LATEX_SYMBOLS.get(piece)
-        or r"\text{" + "".join(_LATEX_ESCAPES.get(c, c) for c in piece) + "}"
-        for piece in pieces
-        if piece
     )
 
 
@@ -287,7 +225,25 @@ def _as_sympy(expansion: Expansion, target: int) -> Any:
         z = sympy.Add(addend.phase, *(w * inputs[k] for k, w in addend.weights))
         phi = ACTIVATIONS[addend.activation].sympy(sympy, z)
         parts.append(sympy.sympify(addend.coef) * phi)
-    return sympy.Add(*parts)
+    total = sympy.Add(*parts)
+    return total if expansion.link is None else _sympy_of_link(expansion.link, total, sympy)
+
+
+def _sympy_of_link(link: Link, total: Any, sympy: Any) -> Any:
+    """The link's mean of a sum; both sides of Yeo-Johnson are 0 on the other one."""
+
+    def clipped(eta: Any) -> Any:
+        return sympy.Min(sympy.Max(eta, link.lower), link.upper)
+
+    def unbend(eta: Any, power: float) -> Any:
+        eta = sympy.Max(eta, 0)
+        return ((1 + power * eta) ** (1 / power) if power else sympy.exp(eta)) - 1
+
+    if link.kind == "log":
+        return link.factor * sympy.exp(clipped(total))
+    etas = [clipped(total + r) for r in link.shifts]
+    values = [unbend(eta, link.power) - unbend(-eta, 2 - link.power) for eta in etas]
+    return link.centre + link.unit * sympy.Add(*values) / len(values)
 
 
 def _sympy() -> Any:
