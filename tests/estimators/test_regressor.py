@@ -53,8 +53,9 @@ def dense(model, X, which=None):
 
 
 @pytest.mark.slow
-def test_every_estimator_check_passes_with_warnings_as_errors():
-    results = estimator_checks("HARFERegressor()")
+@pytest.mark.parametrize("given", ["", "link='log'", "link='yeo-johnson'"])
+def test_every_estimator_check_passes_with_warnings_as_errors(given):
+    results = estimator_checks(f"HARFERegressor({given})")
     assert len(results) >= 50
     assert [result for result in results if result[1] != "passed"] == []
 

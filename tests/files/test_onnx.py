@@ -125,6 +125,18 @@ def test_a_model_without_terms_is_its_constant():
     np.testing.assert_array_equal(out["prediction"], np.full(3, nothing.intercept[0]))
 
 
+@pytest.mark.parametrize("residual_cv", [None, 5])
+@pytest.mark.parametrize("link", ["log", "yeo-johnson"])
+def test_links_are_in_the_graph(link, residual_cv):
+    X, y = make()
+    model = HARFERegressor(**SMALL, link=link, residual_cv=residual_cv).fit(X, np.exp(y))
+    check(model, X, "float64")
+    far = run(model.to_onnx(), {"X": 1e3 * X})["prediction"]
+    np.testing.assert_allclose(far, model.predict(1e3 * X), rtol=1e-9)
+    found = run(model.to_onnx(dtype="float32"), {"X": X.astype("float32")})["prediction"]
+    np.testing.assert_allclose(found, model.predict(X.astype("float32")), rtol=1e-3)
+
+
 def test_names_stand_in_the_graph_and_the_file_is_the_graph(tmp_path):
     X, y = make()
     model = HARFERegressor(**SMALL).fit(X, y)

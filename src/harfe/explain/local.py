@@ -153,7 +153,7 @@ def explain_local(
         prediction=expansion.linear(X)[:, target],
         outside=np.asarray(outside.any(axis=1)),
         outside_inputs=outside,
-        link="none" if expansion.link is None else expansion.link.kind,
+        link=expansion.link_kind,
     )
 
 

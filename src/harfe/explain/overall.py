@@ -213,7 +213,7 @@ def explain(
         components=components_table(parts),
         dependence=dependence,
         notes=dependence + _notes(parts, kept) + _scale_notes(expansion),
-        link="none" if expansion.link is None else expansion.link.kind,
+        link=expansion.link_kind,
     )
 
 
@@ -221,7 +221,7 @@ def _scale_notes(expansion: Expansion) -> tuple[str, ...]:
     if expansion.link is None:
         return ()
     return (
-        f"the function is a sum on the scale of {expansion.link.label()}: means, variances and "
+        f"the model is a sum on the scale of its link, {expansion.link.kind}: means, variances and "
         "effects are on this scale, not in the units of the target",
     )
 

@@ -131,7 +131,7 @@ def partial_dependence(
         grid_values,
         average.reshape([len(values) for values in grid_values]),
         target,
-        "none" if expansion.link is None else expansion.link.kind,
+        expansion.link_kind,
     )
 
 

@@ -119,6 +119,11 @@ class Expansion:
                 out[:, rows] *= self.bounds.inside(X[rows])
         return out[: len(coef)] + 1j * out[len(coef) :] if self.complex_output else out
 
+    @property
+    def link_kind(self) -> str:
+        """Kind of the link, or "none"."""
+        return "none" if self.link is None else self.link.kind
+
     def names(self) -> list[str]:
         """Readable names of the kept features, with clipped inputs as ``clip(x, lower, upper)``."""
         return self.features.names([self._label(j) for j in range(len(self.columns))])
