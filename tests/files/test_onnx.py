@@ -237,6 +237,19 @@ def test_missing_values_and_unseen_levels_are_as_in_the_encoder(missing):
     assert_agree(out["prediction"][known], truth[known], "float64")
 
 
+def test_the_graph_of_a_table_has_the_link():
+    X, y = make()
+    table = {"a": X[:, 0], "b": X[:, 1], "y": np.exp(y)}
+    model = TableModel.fit(table, "y", HARFERegressor(**SMALL, link="log", residual_cv=3))
+    feeds = {"a": X[:, [0]].copy(), "b": X[:, [1]].copy()}
+    feeds["b"][3] = np.nan
+    found = run(model.to_onnx(), feeds)["prediction"]
+    truth = model.predict(table)
+    assert np.isnan(found[3])
+    kept = np.arange(len(truth)) != 3
+    np.testing.assert_allclose(found[kept], truth[kept], rtol=1e-12)
+
+
 def test_columns_of_a_table_are_told():
     model = TableModel.fit(make_table(), "y", HARFERegressor(**SMALL))
     proto = to_onnx(model)

@@ -93,6 +93,16 @@ def test_a_symmetric_target_stays_as_it_is_and_a_constant_is_no_failure():
         np.testing.assert_allclose(link.inverse([-1e9, 0, 1e9]), 7.0)
 
 
+@pytest.mark.parametrize("outlier", [1e15, 1e100])
+def test_an_absurd_outlier_leaves_a_finite_link(outlier):
+    y = np.append(skewed(), outlier)
+    link = find_link(y, np.ones(len(y)), "yeo-johnson")
+    eta = link.forward(y)
+    assert np.all(np.isfinite([link.lower, link.upper, *eta]))
+    np.testing.assert_allclose(link.inverse(eta)[:-1], y[:-1], rtol=1e-9)
+    assert link.inverse(eta[-1]) > y[:-1].max()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_weight_two_is_the_row_twice_and_a_common_factor_is_nothing(kind):
     y, r = skewed(60), np.random.default_rng(0).normal(size=60)

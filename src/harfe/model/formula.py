@@ -41,7 +41,8 @@ def formula(expansion: Expansion, kind: str = "text", precision: int = 3, target
     kind : {"text", "latex", "sympy"}, default="text"
         Text such as ``y = 0.52 + 1.3*sin(0.31*age - 1.2*bmi + 0.5)``, with names that are not
         identifiers in backquotes; LaTeX without dollar signs; or a sympy.Expr with all digits and
-        the symbols of :func:`input_symbols`.
+        the symbols of :func:`input_symbols`. With a Yeo-Johnson link, text has
+        ``inverse_yeo_johnson(sum, power)``, and LaTeX ψ⁻¹ with the power as its index.
     precision : int, default=3
         Significant digits of text and LaTeX.
     target : int, default=0

@@ -33,6 +33,9 @@ _LARGEST_LOG = 680.0
 # With a negative power η has an end; nearer to it than this share, the inverse is rounding.
 _LEAST_ROOM = 1e-12
 
+# A loss above all others with which the search can still compute.
+_NEVER = 1e9
+
 # Nodes of the quadrature over the noise.
 _NODES = 20
 
@@ -178,9 +181,11 @@ def _likeliest_power(z: NDArray[np.float64], share: NDArray[np.float64]) -> floa
         return 1.0
     jacobian = share @ (np.sign(z) * np.log1p(np.abs(z)))
 
-    def loss(power: float) -> Any:
-        eta = _bend(z, power)
-        return 0.5 * np.log(share @ (eta - share @ eta) ** 2) - (power - 1) * jacobian
+    def loss(power: float) -> float:
+        with np.errstate(over="ignore", invalid="ignore"):  # outliers to a high power
+            eta = _bend(z, power)
+            spread = share @ (eta - share @ eta) ** 2
+        return float(0.5 * np.log(spread) - (power - 1) * jacobian) if spread < np.inf else _NEVER
 
     found = minimize_scalar(loss, bounds=_POWERS, method="bounded", options={"xatol": 1e-5})
     return round(float(found.x), _DIGITS)
