@@ -472,6 +472,33 @@ def test_explain_tells_what_matters(fitted, run):
     assert content["meta"]["error"]["kind"] == "out-of-fold"
 
 
+def test_a_link_by_option(here, run):
+    data = {**table(), "price": np.exp(table()["price"])}
+    write_csv("houses.csv", data)
+    words = ["fit", "houses.csv", "-t", "price", "--drop", "key", *FAST, "--link", "log"]
+    code, out, _ = run(*words, "--report", "page.html")
+    assert code == 0
+    assert "Scale    log(price)" in out
+    model = harfe.load("model.harfe")
+    assert model.model.link == "log"
+    error = model.meta["error"]["models"]["this model"]["rmse"]
+    assert error == pytest.approx(np.sqrt(model.uncertainty_.mean_square[0]))
+    _, out, _ = run("explain", "model.harfe")
+    assert "Scale    log(price)" in out
+    assert "Note: the model is a sum on the scale of its link, log" in out
+    assert "*exp(clip(" in run("explain", "model.harfe", "--formula")[1]
+    assert "log(price)" in Path("page.html").read_text(encoding="utf-8")
+    code, out, _ = run("predict", "model.harfe", "houses.csv", "--interval", "0.5")
+    assert code == 0
+    numbers = np.genfromtxt(io.StringIO(out), delimiter=",", skip_header=1)[:, -3:]
+    expected = np.transpose(model.predict({k: data[k] for k in ("size", "color")}, interval=0.5))
+    np.testing.assert_allclose(numbers, expected, rtol=1e-5)
+    write_csv("houses.csv", {**data, "price": -data["price"]})
+    code, _, err = run(*words, "--force")
+    assert code == 1
+    assert "link='log' needs positive targets" in one_sentence(err)
+
+
 def test_commands_and_page_rank_the_inputs_alike(here, run):
     # c repeats b with a little noise: both matter, and a note says that their shares are unsure.
     rng = np.random.default_rng(0)

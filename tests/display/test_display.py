@@ -639,6 +639,18 @@ def test_parity_of_one_of_several_targets(two_targets, data):
         display.ParityDisplay.from_predictions([], [])
 
 
+def test_figures_of_a_model_with_a_link_say_on_which_scale_they_are(data):
+    X, y = data
+    model = HARFERegressor(200, 10, random_state=0, link="log").fit(X, np.exp(y / 5))
+    curve = display.ComponentDisplay.from_estimator(model, "x1").plot()
+    assert curve.ax_.get_ylabel() == "effect on log(y)"
+    fall = display.WaterfallDisplay.from_estimator(model, X, 5).plot()
+    assert fall.ax_.get_xlabel() == "prediction of log(y)"
+    assert fall.prediction == model.expansion_.linear(X.to_numpy())[5, 0]
+    parity = display.ParityDisplay.from_estimator(model, X, np.exp(y / 5)).plot()
+    np.testing.assert_array_equal(parity.prediction, model.predict(X))
+
+
 # --- complex targets and several targets ---------------------------------------------------------
 
 

@@ -59,6 +59,16 @@ def test_every_estimator_check_passes_with_warnings_as_errors():
     assert [result for result in results if result[1] != "passed"] == []
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("link", ["log", "yeo-johnson"])
+def test_estimator_checks_pass_with_a_link(link):
+    results = estimator_checks(f"HARFERegressor(link={link!r})")
+    assert len(results) >= 45
+    # A column of y stays a column here too; scikit-learn wants a warning and an array without it.
+    failed = [result[0] for result in results if result[1] != "passed"]
+    assert failed == ["check_supervised_y_2d"]
+
+
 def test_importing_harfe_does_not_import_scikit_learn():
     code = (
         "import sys, harfe; assert 'sklearn' not in sys.modules; harfe.HARFERegressor; dir(harfe)"

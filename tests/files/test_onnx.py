@@ -146,6 +146,18 @@ def test_a_model_without_terms_is_its_constant():
     np.testing.assert_array_equal(out["prediction"], np.full(3, nothing.intercept[0]))
 
 
+@pytest.mark.parametrize("residual_cv", [None, 5])
+@pytest.mark.parametrize("link", ["log", "yeo-johnson"])
+def test_links_are_in_the_graph(link, residual_cv):
+    X, y = make()
+    model = HARFERegressor(**SMALL, link=link, residual_cv=residual_cv).fit(X, np.exp(y))
+    check(model, X, "float64")
+    far = run(model.to_onnx(), {"X": 1e3 * X})["prediction"]
+    np.testing.assert_allclose(far, model.predict(1e3 * X), rtol=1e-9)
+    found = run(model.to_onnx(dtype="float32"), {"X": X.astype("float32")})["prediction"]
+    np.testing.assert_allclose(found, model.predict(X.astype("float32")), rtol=1e-3)
+
+
 def test_names_stand_in_the_graph_and_the_file_is_the_graph(tmp_path):
     X, y = make()
     model = HARFERegressor(**SMALL).fit(X, y)
@@ -244,6 +256,19 @@ def test_missing_values_and_unseen_levels_are_as_in_the_encoder(missing):
     assert np.isnan(out["terms"]).all(axis=1).sum() == np.isnan(truth).sum()
     known = ~np.isnan(truth)
     assert_agree(out["prediction"][known], truth[known], "float64")
+
+
+def test_the_graph_of_a_table_has_the_link():
+    X, y = make()
+    table = {"a": X[:, 0], "b": X[:, 1], "y": np.exp(y)}
+    model = TableModel.fit(table, "y", HARFERegressor(**SMALL, link="log", residual_cv=3))
+    feeds = {"a": X[:, [0]].copy(), "b": X[:, [1]].copy()}
+    feeds["b"][3] = np.nan
+    found = run(model.to_onnx(), feeds)["prediction"]
+    truth = model.predict(table)
+    assert np.isnan(found[3])
+    kept = np.arange(len(truth)) != 3
+    np.testing.assert_allclose(found[kept], truth[kept], rtol=1e-12)
 
 
 def test_columns_of_a_table_are_told():

@@ -182,6 +182,44 @@ def test_kinds_of_targets_and_inputs_come_back(xy, tmp_path, case):
     assert_same_model(model, again, X)
 
 
+@pytest.mark.parametrize("link", ["log", "yeo-johnson"])
+def test_links_come_back(xy, tmp_path, link):
+    X, y = xy
+    model = HARFERegressor(**SMALL, link=link, residual_cv=3).fit(X, np.exp(y))
+    assert_same_model(model, round_trip(model, tmp_path), X)
+
+
+def test_a_model_without_a_link_has_none_in_its_file(file):
+    header, _ = model_file.read(file, 2**20)
+    assert "link" not in header["state"]["expansion_"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kind": "exp"}, "not one of log, yeo-johnson"),
+        ({"power": {"~float": "nan"}}, "not possible"),
+        ({"power": "1"}, "is not a number"),
+        ({"unit": 0.0}, "not possible"),
+        ({"lower": 5.0, "upper": 4.0}, "not possible"),
+        ({"power": -2.0, "upper": 0.5}, "beyond its range"),
+        ({"power": 4.0, "lower": -0.5}, "beyond its range"),
+        ({"residuals": [None]}, "is not a number"),
+        ({"more": 1}, "does not have the fields"),
+    ],
+)
+def test_forged_links_are_refused(xy, tmp_path, changes, message):
+    X, y = xy
+    model = HARFERegressor(**SMALL, link="yeo-johnson").fit(X, np.exp(y))
+    model.save(tmp_path / "m.harfe")
+
+    def change(header, arrays):
+        header["state"]["expansion_"]["link"] |= changes
+
+    with pytest.raises(ModelFileError, match=message):
+        harfe.load(forge(tmp_path / "m.harfe", tmp_path, change))
+
+
 def test_names_of_columns_come_back(xy, tmp_path):
     names = ["age", "größe", "a,b\n", " "]
     frame = pd.DataFrame(xy[0], columns=names)

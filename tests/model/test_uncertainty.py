@@ -113,8 +113,13 @@ class Flat:
     """A model that predicts one number, with the leverage in the first column."""
 
     value: float = 0.0
+    link: None = None
 
-    def predict(self, X):
+    @property
+    def expansion(self):
+        return self
+
+    def linear(self, X):
         return np.full((len(X), 1), self.value)
 
     def leverage(self, X):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -115,6 +116,62 @@ def test_summary_is_plain_data(summary):
     assert summary["meta"] == {"source": "table.csv"}
     assert summary["settings"]["n_components"] == "300"
     assert summary["versions"]["numpy"] == np.__version__
+
+
+@pytest.fixture(scope="module", params=["log", "yeo-johnson"])
+def linked(request, data):
+    """A model of a positive target with a link, and its summary."""
+    model = HARFERegressor(**SMALL, link=request.param, residual_cv=3)
+    X, y = data.X, np.exp(data.y / 5)
+    model.fit(X[:200], y[:200])
+    rest = {"X_holdout": X[200:], "y_holdout": y[200:], "target_name": "price"}
+    return model, of(model, X[:200], y[:200], **rest), X, y
+
+
+def test_a_model_with_a_link_says_on_which_scale_it_is_a_sum(linked):
+    model, summary, X, y = linked
+    scale = f"{model.link}(price)"
+    assert summary["data"]["fitted"]
+    assert summary["scale"] == scale
+    assert summary["from_scale"].startswith("price = ")
+    assert scale in summary["from_scale"]
+    rmse = np.sqrt(np.mean((y[200:] - model.predict(X[200:])) ** 2))
+    lines = [e for e in summary["errors"]["table"] if e["rows"] == "held-out"]
+    assert lines[0]["rmse"] == pytest.approx(rmse)
+    _, lower, upper = model.predict(X[200:], interval=0.9)
+    inside = np.mean((lower <= y[200:]) & (y[200:] <= upper))
+    assert summary["errors"]["interval"]["inside"] == inside
+    total, parts = computed(summary["what_if"], X[0])
+    assert total == pytest.approx(model.expansion_.linear(X[:1])[0, 0])
+    assert summary["what_if"]["adds"]["baseline"] + parts.sum() == pytest.approx(total)
+    page = render(summary)
+    assert page.count(f"the variance of {scale}") == 1
+    assert f"What each input adds to {scale} by itself" in page
+    fit = of(model, X[:200], y[:200])
+    assert fit["path"]["lines"][0]["rmse"][-1] == pytest.approx(
+        np.sqrt(np.mean((model.expansion_.link.forward(y) - _linear(model, X))[:200] ** 2)),
+        rel=1e-6,
+    )
+
+
+def _linear(model, X):
+    return model.expansion_.linear(X)[:, 0]
+
+
+def test_the_page_maps_sums_to_predictions_as_the_model_does(linked):
+    model, summary, X, _ = linked
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("there is no node on PATH to run the script of the page")
+    script = (files("harfe.report.page") / "templates" / "report.js").read_text(encoding="utf-8")
+    own = script[script.index("const link = model.link;") : script.index("const evaluate =")]
+    far = np.concatenate([_linear(model, X), [-1e9, 1e9]])
+    panel = json.dumps({"link": summary["what_if"]["link"]})
+    code = (
+        f"const model = {panel}; {own} console.log(JSON.stringify({far.tolist()}.map(predicted)))"
+    )
+    done = subprocess.run([node, "-e", code], capture_output=True, text=True, check=True)
+    np.testing.assert_allclose(json.loads(done.stdout), model.expansion_.link.mean(far), rtol=1e-12)
 
 
 def test_errors_are_those_of_the_three_models(summary, model, data):

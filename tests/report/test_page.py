@@ -141,6 +141,20 @@ def test_page_loads_without_complaint_or_request(browser, waves):
     assert sum(url.startswith("file:") for url in urls) == 1
 
 
+@pytest.mark.parametrize("link", ["log", "yeo-johnson"])
+def test_the_panel_of_a_model_with_a_link_is_in_the_units_of_the_target(browser, tmp_path, link):
+    data = make_function("friedman1", 150, random_state=0)
+    X, y = data.X[:, :5], np.exp(data.y / 5)
+    model = HARFERegressor(300, 15, random_state=0, residual_cv=3, link=link).fit(X, y)
+    write_report(model, X, y, tmp_path / "page.html", target_name="price")
+    open_page(browser, tmp_path / "page.html")
+    value = shown(browser)
+    set_to = values(browser)
+    row = np.array([set_to[name] for name in model.expansion_.columns])
+    assert value == pytest.approx(model.predict(row[None])[0], rel=1e-9)
+    assert browser.get_log("browser") == []
+
+
 def test_sliders_lead_to_the_prediction_of_the_model(browser, waves):
     from selenium.webdriver.common.keys import Keys
 

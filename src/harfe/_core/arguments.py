@@ -7,6 +7,9 @@ from math import inf
 from numbers import Integral, Real
 from typing import Any
 
+#: Kinds of `harfe.model.link`, here because the command line lists them before anything is loaded.
+LINKS = ("none", "log", "yeo-johnson")
+
 
 def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
     """Raise ValueError unless `value` is one of the allowed words."""

@@ -82,6 +82,9 @@ def _head_lines(model: TableModel) -> list[str]:
         f"Size     {size} of at most {plural(order, 'input')} each; {len(used)} of "
         f"{plural(inputs, 'input')} used",
     ]
+    if expansion.link is not None:
+        scale = expansion.link.label(model.encoder.target or "y")
+        lines.append(f"Scale    {scale}: shares below are of its variance, errors of the target")
     if not complete:
         lines.append("Search   cut short: with more time, the model may predict better")
     return lines

@@ -308,6 +308,11 @@ def dependence_note(explanation: Explanation) -> str:
     )
 
 
+def on_scale(quantity: str, link: str, joined_by: str = "on") -> str:
+    """Label of a quantity that is on the scale of a link, if there is one."""
+    return quantity if link == "none" else f"{quantity} {joined_by} {link}(y)"
+
+
 def under(distribution: str) -> str:
     """Suffix of a label if the distribution of the inputs is not that of the rows."""
     return "" if distribution == "independent" else f", inputs {distribution}"

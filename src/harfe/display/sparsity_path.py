@@ -14,6 +14,7 @@ from harfe.display._drawing import (
     SERIES,
     check_fitted,
     draw_ring,
+    on_scale,
     one_axes,
     set_error_scale,
     tidy,
@@ -31,6 +32,8 @@ class SparsityPathDisplay:
         Mean and standard error of the held-out error, for each pool and each size.
     n_features : int
         Number of features of the final model, fitted to all rows.
+    link : str, default="none"
+        Link on whose scale the errors are.
 
     Attributes
     ----------
@@ -42,9 +45,10 @@ class SparsityPathDisplay:
         One standard error either side of the chosen pool's mean.
     """
 
-    def __init__(self, paths: ErrorPaths, n_features: int) -> None:
+    def __init__(self, paths: ErrorPaths, n_features: int, *, link: str = "none") -> None:
         self.paths = paths
         self.n_features = n_features
+        self.link = link
 
     @classmethod
     def from_estimator(cls, model: Any) -> SparsityPathDisplay:
@@ -60,7 +64,7 @@ class SparsityPathDisplay:
             raise TypeError(
                 f"{type(model).__name__} has no held-out errors to draw; fit a HARFERegressorCV"
             )
-        return cls(error_paths(model), model.n_nonzero_coefs_)
+        return cls(error_paths(model), model.n_nonzero_coefs_, link=model.expansion_.link_kind)
 
     def plot(self, ax: Any = None, *, most: int = 4) -> SparsityPathDisplay:
         """Draw the mean error of the pools, with the standard error of the chosen one.
@@ -114,7 +118,8 @@ class SparsityPathDisplay:
             fitted = f"fitted: {self.n_features}"
             ax.axvline(self.n_features, color=GREY, linestyle=":", label=fitted)
         self._set_scales(ax, pools)
-        ax.set(xlabel="number of features", ylabel="held-out mean squared error")
+        error = on_scale("held-out mean squared error", self.link, "of")
+        ax.set(xlabel="number of features", ylabel=error)
         ax.legend(fontsize="x-small", frameon=False)
         left = len(paths.names) - len(pools)
         if left:

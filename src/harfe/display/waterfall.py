@@ -21,6 +21,7 @@ from harfe.display._drawing import (
     dependence_note,
     inches,
     name_rows,
+    on_scale,
     one_axes,
     part_of,
     real_part,
@@ -143,7 +144,7 @@ class WaterfallDisplay:
             by=by,
             values=np.asarray(one, dtype=float)[0] if by == "variables" else None,
             outside=[local.variable_names[k] for k in outside],
-            label=part_of("prediction", local.prediction, part),
+            label=part_of(on_scale("prediction", local.link, "of"), local.prediction, part),
             note=note,
         )
 

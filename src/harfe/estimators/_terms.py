@@ -47,8 +47,9 @@ class TermMethods:
         Returns
         -------
         array of shape (n_samples, n_terms) or (n_samples, n_terms, n_targets)
-            In the order of `term_names_`. Their sum plus `intercept_` is the prediction. Terms are
-            raw: they are not centred, and ``age : bmi`` may contain part of the effect of ``age``.
+            In the order of `term_names_`. Their sum plus `intercept_` is the prediction, on the
+            scale of `link` if there is one. Terms are raw: they are not centred, and ``age : bmi``
+            may contain part of the effect of ``age``.
         """
         check_is_fitted(self, "expansion_")
         values = term_values(self.expansion_, check_inputs(self, X, reset=False))
@@ -86,9 +87,15 @@ class TermMethods:
         weights = check_weights(sample_weight, X)
         counted = weights > 0
         X, y, weights = X[counted], y[counted], weights[counted]
+        link = self.expansion_.link
+        if link is not None:
+            y = link.forward(y)
         places = strongest_terms(self.expansion_, X, y, weights, int(n_terms))
         new: Any = copy(self)
         posed, c, expansion = new._refit(places, X, y, weights)
+        if link is not None and link.residuals:
+            # Fewer terms leave more noise: the residuals of these rows are all there is to say so.
+            link = link.with_residuals(y - expansion.linear(X), weights)
         found = FitSummary(new.support_[places], new.history_, new.stop_reason_)
         fit = Fit(
             expansion=expansion,
@@ -100,7 +107,7 @@ class TermMethods:
             n_nonzero_coefs=len(c),
             alpha=new._ridge()[0],
             summary=found,
-        )
+        ).with_link(link)
         with warnings.catch_warnings():
             # The original fit has already warned if its pursuit ended early.
             warnings.simplefilter("ignore", ConvergenceWarning)

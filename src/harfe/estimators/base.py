@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from harfe._core.arguments import is_number
+from harfe._core.arguments import check_choice, is_number
 from harfe._core.threads import memory_bytes
 from harfe._core.validation import check_inputs, check_targets, check_weights, input_names
 from harfe.estimators._explaining import Explainable
@@ -24,6 +24,7 @@ from harfe.explain.inputs.summary import InputSummary
 from harfe.features.mixed_law import Law
 from harfe.features.transformer import resolve_law
 from harfe.model.expansion import Expansion
+from harfe.model.link import LINKS, Link, find_link
 from harfe.model.uncertainty import Uncertainty
 from harfe.selection.recipe import Fit, Framing, Posed
 from harfe.solvers.pursuit import StopReason
@@ -77,12 +78,30 @@ class ExpansionRegressor(
                     "interval is for real targets; for complex ones pass return_std=True, which "
                     "returns the deviation of the modulus of the residual"
                 )
-            half = self._shaped(self._uncertainty().half_width(X, float(interval)))
-            return prediction, prediction - half, prediction + half
+            lower, upper = self._uncertainty().interval(X, float(interval))
+            return prediction, self._shaped(lower), self._shaped(upper)
         return prediction
 
     def _shaped(self, values: NDArray[Any]) -> NDArray[Any]:
         return values[:, 0] if self._y_ndim == 1 else values
+
+    def _find_link(self, y: NDArray[Any], weights: NDArray[np.float64]) -> Link | None:
+        """The link that the parameter names, for these targets; None without one."""
+        check_choice("link", self.link, LINKS)
+        if self.link == "none":
+            return None
+        if y.dtype.kind == "c" or y.size != len(y):
+            found = "is complex" if y.dtype.kind == "c" else f"has {y.shape[1]} targets"
+            raise ValueError(
+                f"link={self.link!r} is for one real target, but y {found}; pass link='none'"
+            )
+        return find_link(y, weights, self.link)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self.link == "none"
+        tags.target_tags.positive_only = self.link == "log"
+        return tags
 
     def _uncertainty(self) -> Uncertainty:
         if self.uncertainty_ is None:

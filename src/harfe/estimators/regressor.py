@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,8 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
     tol : float, default=1e-6
         Stop once the norm of the residual is at most this fraction of the norm of the centred y.
     noise_level : float, default=None
-        Also stop once the root-mean-square residual is at most this, in units of y.
+        Also stop once the root-mean-square residual is at most this, in units of y or on the scale
+        of `link`.
     fit_intercept : bool, default=True
         Centre features and y; the paper does not.
     input_scale : {"standard", "robust", "none"}, default="standard"
@@ -102,6 +104,12 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
     column_scale : {"rms", "none"}, default="rms"
         Scale features to unit root-mean-square, or do not scale them; "none" with ``alpha=λ`` and
         ``step_size=m*μ`` is the paper's literal form.
+    link : {"none", "log", "yeo-johnson"}, default="none"
+        Scale on which the model is fitted, for one real target that is positive ("log") or heavy in
+        its tails ("yeo-johnson", whose power is fitted to y). Predictions are in the units of y and
+        cannot leave the range that the link implies; with out-of-fold residuals they are means over
+        the noise (smearing), otherwise about medians. Intervals may be asymmetric. Explanations,
+        terms and components stay sums, on the scale of the link.
     memory_budget : float or "auto", default="auto"
         Bytes the fit may use; if storing the features would take more, they are recomputed in every
         pass. "auto" is half of the free memory.
@@ -203,6 +211,7 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         input_clip: float | None = 5.0,
         input_warp: str = "none",
         column_scale: str = "rms",
+        link: str = "none",
         memory_budget: float | str = "auto",
         selection_rows: int | str | None = "auto",
         residual_cv: Any = None,
@@ -230,6 +239,7 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         self.input_clip = input_clip
         self.input_warp = input_warp
         self.column_scale = column_scale
+        self.link = link
         self.memory_budget = memory_budget
         self.selection_rows = selection_rows
         self.residual_cv = residual_cv
@@ -270,6 +280,8 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         starts = 4 if isinstance(self.init, str) and self.init != "zero" else 1
         progress = FitProgress(self, X, y, sample_weight, max_rounds=starts * self.max_iter)
         X, y, weights = X[counted], y[counted], weights[counted]
+        link = self._find_link(y, weights)
+        fitted = y if link is None else link.forward(y)
         line = RoundsProgress(1 + len(folds or [])) if self.verbose else None
 
         def after_round(posed: Posed, state: Round) -> bool:
@@ -277,7 +289,9 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
                 line.after_round(0, state.n_iter)
             return progress.end_round(
                 lambda: {
-                    "expansion_": posed.expansion(state.support, state.scaled_coef),
+                    "expansion_": replace(
+                        posed.expansion(state.support, state.scaled_coef), link=link
+                    ),
                     "_y_ndim": y.ndim,
                 }
             )
@@ -288,17 +302,18 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
                     line.after_round(1 + fold, state.n_iter)
                 return False
 
-            fit = recipe.fit(X[train], y[train], weights[train], after_round_of_fold)
+            fit = recipe.fit(X[train], fitted[train], weights[train], after_round_of_fold)
             return fit.expansion, fit.posterior()
 
         # With more BLAS threads, the last bits of sums over rows would depend on their number.
         with one_blas_thread():
-            fit = recipe.fit(X, y, weights, after_round)
+            fit = recipe.fit(X, fitted, weights, after_round).with_link(link)
             self.uncertainty_ = None
             if folds is not None:
                 self.uncertainty_ = Uncertainty.calibrated(
                     fit.posterior(), folds, fit_without, X, y, weights
                 )
+                fit = fit.with_link(self.uncertainty_.posterior.expansion.link)
             self._adopt(fit, X, y.ndim, weights)
         if line is not None:
             line.close()

@@ -118,8 +118,9 @@ class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
         1 % of the best, and fits on y must beat the matches by two standard errors. After the
         first fold, fits on y go on only if they are ahead.
     activation, weights, bias, interaction_cst, variable_weights, max_iter, tol, fit_intercept, \
-input_scale, input_clip, input_warp, column_scale, memory_budget
-        As in :class:`HARFERegressor`.
+input_scale, input_clip, input_warp, column_scale, link, memory_budget
+        As in :class:`HARFERegressor`. With a link, errors and scores of the search are those on its
+        scale, unless `scoring` is given, which sees the units of y.
     n_jobs : int or None, default=None
         Number of candidates and folds fitted side by side, in threads of this process. None and -1
         use all threads that numba may use (``numba.set_num_threads``; one in joblib's workers),
@@ -240,6 +241,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         input_clip: float | None = 5.0,
         input_warp: str = "none",
         column_scale: str = "rms",
+        link: str = "none",
         memory_budget: float | str = "auto",
         n_jobs: int | None = None,
         max_time: float | None = None,
@@ -269,6 +271,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         self.input_clip = input_clip
         self.input_warp = input_warp
         self.column_scale = column_scale
+        self.link = link
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
         self.max_time = max_time
@@ -308,8 +311,11 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         folds, n_first = self._folds(X, y, weights, groups, template.seed, repeat=not learns)
         every_X, every_y = X, y
         X, y, weights = X[counted], y[counted], weights[counted]
+        link = self._find_link(y, weights)
         data = Data(X, y.reshape(len(y), -1), weights)
-        scoring = make_scoring(self, data, y.ndim)
+        scoring = make_scoring(self, data, y.ndim, link)
+        if link is not None:
+            data = replace(data, y=link.forward(data.y))
         self.alphas_ = np.array(candidate_alphas(self.alphas))
         make = self._plan_law if learns else partial(self._plan_grid, n_first=n_first)
         full: LawSearch | Race = make(template, data, folds, scoring)
@@ -336,15 +342,17 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
             with one_blas_thread():
                 outcome = plan.outcome()
                 self._report(outcome)
+                fit = outcome.fit.with_link(link)
                 self.uncertainty_ = Uncertainty.calibrated(
-                    outcome.fit.posterior(),
+                    fit.posterior(),
                     [fold for fold, _ in outcome.held_out],
                     lambda number, _: outcome.held_out[number][1].with_posterior(),
                     X,
                     y,
                     weights,
                 )
-                self._adopt(outcome.fit, X, y.ndim, weights)
+                fit = fit.with_link(self.uncertainty_.posterior.expansion.link)
+                self._adopt(fit, X, y.ndim, weights)
         if outcome.refused:
             warnings.warn(
                 f"fitted to all rows, {', '.join(outcome.refused)} ended far from what held-out "

@@ -48,6 +48,8 @@ class LocalExplanation:
         Whether any used input lies outside its range in training.
     outside_inputs : bool array of shape (rows, inputs)
         Which inputs do; always False for inputs that the function does not use.
+    link : str
+        Link of the function: "none", or that on whose scale all sums are.
     """
 
     inputs: str
@@ -63,6 +65,7 @@ class LocalExplanation:
     prediction: NDArray[Any]
     outside: NDArray[np.bool_]
     outside_inputs: NDArray[np.bool_]
+    link: str = "none"
 
     def __len__(self) -> int:
         return len(self.prediction)
@@ -147,9 +150,10 @@ def explain_local(
         intercept=complex(intercept) if expansion.complex_output else float(intercept.real),
         terms=term_values(expansion, X)[:, :, target],
         term_names=tuple(term_names(expansion)),
-        prediction=expansion.predict(X)[:, target],
+        prediction=expansion.linear(X)[:, target],
         outside=np.asarray(outside.any(axis=1)),
         outside_inputs=outside,
+        link=expansion.link_kind,
     )
 
 

@@ -93,6 +93,8 @@ class Explanation:
         Ways in which the inputs depend on each other so strongly that indices mislead.
     notes : tuple of str
         Caveats; starts with `dependence`.
+    link : str
+        Link of the function: "none", or that on whose scale everything here is.
     """
 
     inputs: str
@@ -108,6 +110,7 @@ class Explanation:
     components: Table
     dependence: tuple[str, ...]
     notes: tuple[str, ...]
+    link: str = "none"
 
     @property
     def ranking(self) -> Table:
@@ -120,7 +123,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return lists, numbers and strings, for JSON; NaN and infinities are None."""
-        plain = ("inputs", "target", "mean", "variance", "variance_joint", "variance_ratio")
+        plain = ("inputs", "link", "target", "mean", "variance", "variance_joint", "variance_ratio")
         return {
             **{name: jsonable(getattr(self, name)) for name in plain},
             **{name: getattr(self, name).to_dict() for name in _PARTS},
@@ -209,7 +212,17 @@ def explain(
         sobol=sobol_table(parts),
         components=components_table(parts),
         dependence=dependence,
-        notes=dependence + _notes(parts, kept),
+        notes=dependence + _notes(parts, kept) + _scale_notes(expansion),
+        link=expansion.link_kind,
+    )
+
+
+def _scale_notes(expansion: Expansion) -> tuple[str, ...]:
+    if expansion.link is None:
+        return ()
+    return (
+        f"the model is a sum on the scale of its link, {expansion.link.kind}: means, variances and "
+        "effects are on this scale, not in the units of the target",
     )
 
 

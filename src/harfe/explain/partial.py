@@ -43,12 +43,15 @@ class PartialDependence:
         Values of each of them.
     average : array of shape (values of the first, values of the second, ...)
     target : int
+    link : str
+        Link of the function: "none", or that on whose scale the average is.
     """
 
     variables: tuple[str, ...]
     grid_values: tuple[NDArray[np.float64], ...]
     average: NDArray[Any]
     target: int
+    link: str = "none"
 
     def to_frame(self) -> Any:
         """Return a pandas.DataFrame with a column for each input that varies and `average`."""
@@ -63,6 +66,7 @@ class PartialDependence:
             "grid_values": [jsonable(values) for values in self.grid_values],
             "average": jsonable(self.average),
             "target": self.target,
+            "link": self.link,
         }
 
 
@@ -126,6 +130,7 @@ def partial_dependence(
         grid_values,
         average.reshape([len(values) for values in grid_values]),
         target,
+        expansion.link_kind,
     )
 
 
@@ -250,5 +255,5 @@ def _over_rows(
     average = []
     for point in points:
         X[:, list(chosen)] = point
-        average.append(share @ expansion.predict(X)[:, target])
+        average.append(share @ expansion.linear(X)[:, target])
     return np.array(average)

@@ -40,8 +40,9 @@ class FeatureLaw:
     Feature j has order ``orders[j % len(orders)]``, or one drawn by `order_weights`; its index set
     S of that size has probability proportional to Π_{k in S} p_k over all sets that the constraint
     allows (p in units of the largest, which matters only if small groups lead to sets of unequal
-    size); its weights are N(0, σ_k²), U[-σ_k, σ_k] or σ_k times Student's t; its phase is U[0, 2π], U[-1, 1] or 0.
-    Feature j is a function of the seed, j and the law alone: a larger pool extends a smaller one.
+    size); its weights are N(0, σ_k²), U[-σ_k, σ_k] or σ_k times Student's t; its phase is U[0, 2π],
+    U[-1, 1] or 0. Feature j is a function of the seed, j and the law alone: a larger pool extends a
+    smaller one.
 
     Parameters
     ----------

@@ -36,6 +36,7 @@ from harfe.files.specs import (
 )
 from harfe.learning.candidates import LearnedLaw
 from harfe.model.expansion import Expansion
+from harfe.model.link import LINKS, Link
 from harfe.model.pool_origin import PoolOrigin
 from harfe.model.uncertainty import Posterior, Uncertainty
 from harfe.solvers.pursuit import StopReason
@@ -49,7 +50,18 @@ def _pool_is_wrong(pool: FeaturePool) -> str | None:
     return None if contiguous else "is not stored by rows"
 
 
+def _link_is_wrong(link: Link) -> str | None:
+    numbers = (link.lower, link.upper, link.power, link.centre, link.unit, *link.residuals)
+    if not np.all(np.isfinite(numbers)) or link.lower > link.upper or link.unit <= 0:
+        return "has limits, a unit or residuals that are not possible"
+    # The inverse takes logarithms of these.
+    ends = (link.power * max(link.upper, 0), (2 - link.power) * max(-link.lower, 0))
+    return "has limits beyond its range" if 1 + min(ends) <= 0 else None
+
+
 def _expansion_is_wrong(expansion: Expansion) -> str | None:
+    if expansion.link is not None and (expansion.complex_output or len(expansion.coef) != 1):
+        return "has a link but not one real target"
     if expansion.complex_output or expansion.features.is_complex:
         return None
     return "is complex in a real model" if expansion.coef.dtype.kind == "c" else None
@@ -124,6 +136,20 @@ _MAP = Part(
     defaults={"warps": ()},
 )
 
+_LINK = Part(
+    Link,
+    {
+        "kind": Text(LINKS[1:]),
+        "lower": Number(),
+        "upper": Number(),
+        "power": Number(),
+        "centre": Number(),
+        "unit": Number(),
+        "residuals": Many(Number()),
+    },
+    _link_is_wrong,
+)
+
 EXPANSION = Part(
     Expansion,
     {
@@ -133,9 +159,11 @@ EXPANSION = Part(
         "columns": Many(Text(), "d"),
         "complex_output": Flag(),
         "bounds": Maybe(_MAP),
+        "link": Maybe(_LINK),
     },
     _expansion_is_wrong,
     {"bounds": "map"},
+    defaults={"link": None},
 )
 
 _FEATURE_LAW = Part(

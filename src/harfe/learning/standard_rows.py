@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harfe.features.units import InputMap, InputUnits, find_map, measure_units
+from harfe.model.link import Link, find_link
 
 #: Of more rows, this many are drawn at random.
 MOST_ROWS = 20_000
@@ -28,7 +29,9 @@ class StandardRows:
     weights : array of shape (rows,)
     map, units : InputMap, InputUnits
     centre, unit : arrays of shape (targets,)
-        Predictions are t · unit + centre.
+        Predictions are t · unit + centre, on the scale of the link.
+    link : Link or None
+        Scale on which the targets were standardised, if it is not their own.
     """
 
     Z: NDArray[np.float64]
@@ -38,6 +41,7 @@ class StandardRows:
     units: InputUnits
     centre: NDArray[np.float64]
     unit: NDArray[np.float64]
+    link: Link | None = None
 
     @classmethod
     def of(
@@ -50,13 +54,20 @@ class StandardRows:
         input_clip: float | None,
         input_warp: str = "none",
         rng: np.random.Generator,
+        link: str = "none",
     ) -> StandardRows:
-        """Standardise rows of real targets, shape (rows, targets), with positive weights."""
+        """Standardise rows of real targets, shape (rows, targets), with positive weights.
+
+        A `link` other than "none" is for a single target; it is found on the rows that are used.
+        """
         if len(X) > MOST_ROWS:
             drawn = rng.permutation(len(X))[:MOST_ROWS]
             X, y, weights = X[drawn], y[drawn], weights[drawn]
         # Before any sum, whose last bits would depend on the order of the rows.
         X, y, weights = _distinct(X, y, weights)
+        scale = None if link == "none" else find_link(y, weights, link)
+        if scale is not None:
+            y = scale.forward(y)
         found = find_map(X, weights, input_clip, input_warp)
         X = found.apply(X)
         units = measure_units(X, weights, input_scale)
@@ -70,7 +81,7 @@ class StandardRows:
         X, y, weights = _distinct(X, y, weights)
         Z = (X - units.centre) / units.spread
         t = (y - centre) / unit
-        return cls(Z, t, weights, found, units, centre, unit)
+        return cls(Z, t, weights, found, units, centre, unit, scale)
 
     @property
     def varying(self) -> NDArray[np.intp]:
@@ -82,15 +93,7 @@ class StandardRows:
         if len(self.Z) <= n:
             return self
         rows = np.sort(rng.permutation(len(self.Z))[:n])
-        return StandardRows(
-            self.Z[rows],
-            self.t[rows],
-            self.weights[rows],
-            self.map,
-            self.units,
-            self.centre,
-            self.unit,
-        )
+        return replace(self, Z=self.Z[rows], t=self.t[rows], weights=self.weights[rows])
 
     def standardise(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Clip and warp other rows and convert them to the same units."""
@@ -98,7 +101,8 @@ class StandardRows:
 
     def to_targets(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Convert predictions to the user's units."""
-        return values * self.unit + self.centre
+        predicted = values * self.unit + self.centre
+        return predicted if self.link is None else self.link.inverse(predicted)
 
 
 def _distinct(

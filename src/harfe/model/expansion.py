@@ -1,5 +1,6 @@
 """The fitted function as a value: f(x) = intercept + Σ_j c_j φ(<x, w_j> + b_j), s features only.
 
+With a link, this sum is on the scale of the link, and the prediction is the link's mean of it.
 Everything after the fit uses it: prediction, gradients, explanations, formulas, files.
 """
 
@@ -17,6 +18,7 @@ from harfe.features import kernels
 from harfe.features.activations import ACTIVATIONS, CODES
 from harfe.features.pool import FeaturePool, Rows
 from harfe.features.units import InputMap
+from harfe.model.link import Link
 
 # Rows handled at a time, by one thread.
 _ROW_BLOCK = 2048
@@ -41,6 +43,8 @@ class Expansion:
         If false, the real part is the prediction, as for exp features with real y.
     map : InputMap or None
         How inputs are clipped and warped first, if any is.
+    link : Link or None
+        Scale of the sum, if it is not that of the targets.
     """
 
     features: FeaturePool
@@ -49,9 +53,15 @@ class Expansion:
     columns: tuple[str, ...]
     complex_output: bool = False
     map: InputMap | None = None
+    link: Link | None = None
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Values at the rows of X, shape (rows, targets); nothing of size rows × s is stored."""
+        """Predictions at the rows of X in the user's units, shape (rows, targets)."""
+        total = self.linear(X)
+        return total if self.link is None else self.link.mean(total)
+
+    def linear(self, X: ArrayLike) -> NDArray[Any]:
+        """Sums at the rows of X, on the scale of the link; nothing of size rows × s is stored."""
         X = np.asarray(X)
         used, compact = self._compact()
         sums = list(_real_sums(self.features.activation, self.coef, self.complex_output))
@@ -81,7 +91,14 @@ class Expansion:
         return np.ascontiguousarray(out.T)
 
     def gradient(self, X: ArrayLike) -> NDArray[Any]:
-        """Partial derivatives ∂f_t/∂x_j at the rows of X, shape (targets, rows, inputs)."""
+        """Partial derivatives of the predictions by the inputs, shape (targets, rows, inputs)."""
+        slopes = self.linear_gradient(X)
+        if self.link is None:
+            return slopes
+        return slopes * self.link.slope(self.linear(X)).T[:, :, None]
+
+    def linear_gradient(self, X: ArrayLike) -> NDArray[Any]:
+        """Partial derivatives ∂f_t/∂x_j of the sums, shape (targets, rows, inputs)."""
         X = np.asarray(X)
         activation, factor = ACTIVATIONS[self.features.activation].derivative
         coef = self.coef * factor if factor != 1 else self.coef
@@ -101,6 +118,11 @@ class Expansion:
             if self.map is not None:
                 out[:, rows] *= self.map.slope(X[rows])
         return out[: len(coef)] + 1j * out[len(coef) :] if self.complex_output else out
+
+    @property
+    def link_kind(self) -> str:
+        """Kind of the link, or "none"."""
+        return "none" if self.link is None else self.link.kind
 
     def names(self) -> list[str]:
         """Readable names of the kept features of inputs such as ``clip(x, 0, 9)`` or ``log(x)``."""

@@ -3,7 +3,8 @@
     f(x) = intercept + Σ_j c_j φ(<x, w_j> + b_j), the largest |c_j| first.
 
 Text and LaTeX are for reading and have `precision` digits; with 17 the text equals the function up
-to rounding. Real parts are written out: Re c·exp(iz) = |c|·cos(z + arg c).
+to rounding. Real parts are written out: Re c·exp(iz) = |c|·cos(z + arg c). With a link, the sum is
+inside its inverse, averaged over residuals if it has any.
 """
 
 from __future__ import annotations
@@ -13,9 +14,8 @@ import keyword
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -24,20 +24,14 @@ from harfe._core.arguments import check_choice, check_count, is_whole
 from harfe.features.activations import ACTIVATIONS
 from harfe.features.units import Asinh, InputMap, Log, Rank, Warp
 from harfe.model.expansion import Expansion
+from harfe.model.formula_styles import Style, latex_style, text_style
+from harfe.model.link import Link
 
 KINDS = ("text", "latex", "sympy")
 
-# Names used by the formula itself, and by clips and warps in the code that sympy generates.
-_TEXT_WORDS = {*ACTIVATIONS, "clip", "minimum", "maximum", "log", "asinh", "rank", "interp"}
+# Names used by clips and warps in the code that sympy generates.
 _CLIP_WORDS = {"reduce", "minimum", "maximum", "Min", "Max"}
 _WARP_WORDS = {"log", "asinh", "arcsinh", "select", "less", "nan", "Piecewise"}
-
-# Powers of ten between which numbers are written out.
-_PLAIN = range(-4, 6)
-
-# Characters that are special in LaTeX or matplotlib, and replacements that both understand.
-_LATEX_ESCAPES = {c: f"\\{c}" for c in "_%#$&{}"}
-_LATEX_SYMBOLS = {"\\": r"\backslash", "^": r"\wedge", "~": r"\sim"}
 
 
 def formula(expansion: Expansion, kind: str = "text", precision: int = 3, target: int = 0) -> Any:
@@ -50,7 +44,9 @@ def formula(expansion: Expansion, kind: str = "text", precision: int = 3, target
         Text such as ``y = 0.52 + 1.3*sin(0.31*age - 1.2*bmi + 0.5)``, with names that are not
         identifiers in backquotes; LaTeX without dollar signs; or a sympy.Expr with all digits and
         the symbols of :func:`input_symbols`. Inputs that are warped by rank appear as
-        ``rank(age)``, which is piecewise linear; text and LaTeX end with its knots.
+        ``rank(age)``, which is piecewise linear; text and LaTeX end with its knots. With a
+        Yeo-Johnson link, text has ``inverse_yeo_johnson(sum, power)``, and LaTeX ψ⁻¹ with the
+        power as its index.
     precision : int, default=3
         Significant digits of text and LaTeX.
     target : int, default=0
@@ -70,10 +66,18 @@ def formula(expansion: Expansion, kind: str = "text", precision: int = 3, target
         )
     if kind == "sympy":
         return _as_sympy(expansion, int(target))
-    style = (_text if kind == "text" else _latex)(int(precision))
+    digits, link = int(precision), expansion.link
+    style = text_style(digits, link is not None) if kind == "text" else latex_style(digits)
+    right = _sum(expansion, int(target), style)
+    if link is not None:
+        right = _linked(link, right, style)
     left = style.left(_left(expansion, int(target)))
-    ranks = _ranks(expansion, int(target), style)
-    return style.below.join([f"{left} = {_sum(expansion, int(target), style)}", *ranks])
+    return style.below.join([f"{left} = {right}", *_ranks(expansion, int(target), style)])
+
+
+def link_formula(link: Link, target: str, precision: int = 3) -> str:
+    """Return how the sum on the scale of a link becomes the prediction, as text."""
+    return f"{target} = {_linked(link, link.label(target), text_style(precision, linked=True))}"
 
 
 def input_symbols(expansion: Expansion) -> tuple[Any, ...]:
@@ -125,23 +129,7 @@ def _addends(expansion: Expansion, target: int) -> list[_Addend]:
     return addends
 
 
-@dataclass(frozen=True)
-class _Style:
-    """How numbers, names, products and functions are written."""
-
-    number: Callable[[float], str]
-    name: Callable[[str], str]
-    left: Callable[[str], str]
-    times: str
-    imaginary: str
-    call: Callable[[str, str], str]
-    clip: Callable[[str, str | None, str | None], str]
-    warp: Callable[[str, Warp], str]
-    knots: Callable[[str, Iterable[str], Iterable[str]], str]
-    below: str
-
-
-def _sum(expansion: Expansion, target: int, style: _Style) -> str:
+def _sum(expansion: Expansion, target: int, style: Style) -> str:
     intercept = expansion.intercept[target].item()
     inputs = [_input(expansion, k, style) for k in range(len(expansion.columns))]
     parts = [(intercept, "")] if intercept != 0 else []
@@ -157,7 +145,21 @@ def _sum(expansion: Expansion, target: int, style: _Style) -> str:
     return _joined(parts or [(0.0, "")], style)
 
 
-def _joined(parts: Iterable[tuple[Any, str]], style: _Style) -> str:
+def _linked(link: Link, inner: str, style: Style) -> str:
+    """The link's mean of a sum."""
+    ends = _signed(link.lower, style), _signed(link.upper, style)
+    if link.kind == "log":
+        value = style.exp(style.clip(inner, *ends))
+        return value if link.factor == 1 else style.number(link.factor) + style.times + value
+    residuals = ", ".join(_signed(r, style) for r in link.residuals)
+    shifted = style.shifted(inner, residuals) if residuals else inner
+    value = style.unbend(style.clip(shifted, *ends), _signed(link.power, style))
+    if residuals:
+        value = style.mean(value, residuals)
+    return _joined([(link.centre, ""), (link.unit, value)], style)
+
+
+def _joined(parts: Iterable[tuple[Any, str]], style: Style) -> str:
     """Sum of numbers times factors, with the signs as operators."""
     text = ""
     for value, factor in parts:
@@ -175,7 +177,7 @@ def _joined(parts: Iterable[tuple[Any, str]], style: _Style) -> str:
     return text
 
 
-def _input(expansion: Expansion, k: int, style: _Style) -> str:
+def _input(expansion: Expansion, k: int, style: Style) -> str:
     name = style.name(expansion.columns[k])
     if expansion.map is None:
         return name
@@ -188,7 +190,7 @@ def _input(expansion: Expansion, k: int, style: _Style) -> str:
     return name if warp is None else style.warp(name, warp)
 
 
-def _ranks(expansion: Expansion, target: int, style: _Style) -> list[str]:
+def _ranks(expansion: Expansion, target: int, style: Style) -> list[str]:
     """The knots of all ranks in the formula."""
     used = {k for addend in _addends(expansion, target) for k, _ in addend.weights}
     lines = []
@@ -201,13 +203,7 @@ def _ranks(expansion: Expansion, target: int, style: _Style) -> list[str]:
     return lines
 
 
-def _shifted(name: str, warp: Asinh, number: Callable[[float], str]) -> str:
-    """Numerator of asinh((x - centre) / scale)."""
-    sign = "+" if warp.centre < 0 else "-"
-    return f"{name} {sign} {number(abs(warp.centre))}" if warp.centre else name
-
-
-def _signed(value: float, style: _Style) -> str:
+def _signed(value: float, style: Style) -> str:
     return f"{'-' if value < 0 else ''}{style.number(abs(value))}"
 
 
@@ -218,93 +214,6 @@ def _left(expansion: Expansion, target: int) -> str:
     return next(
         (letter + number for letter in letters if letter + number not in expansion.columns),
         "output" + number,
-    )
-
-
-def _rounded(value: float, precision: int) -> Decimal:
-    """Round to `precision` significant digits, fewer if those are exact."""
-    text = f"{value:.{precision}g}"
-    return Decimal(repr(value) if float(text) == value else text).normalize()
-
-
-def _mantissa(number: Decimal) -> tuple[str, int]:
-    """Digits and power of ten; the power is 0 if the number is written out."""
-    if number == 0 or number.adjusted() in _PLAIN:
-        return f"{number:f}", 0
-    return f"{number.scaleb(-number.adjusted()):f}", number.adjusted()
-
-
-def _text(precision: int) -> _Style:
-    def number(value: float) -> str:
-        mantissa, power = _mantissa(_rounded(value, precision))
-        return f"{mantissa}e{power}" if power else mantissa
-
-    def name(column: str) -> str:
-        plain = column.isidentifier() and not keyword.iskeyword(column)
-        if plain and column not in _TEXT_WORDS:
-            return column
-        return "`" + column.replace("`", "'") + "`"
-
-    def call(activation: str, inner: str) -> str:
-        is_complex = ACTIVATIONS[activation].is_complex
-        return f"{activation}(1j*({inner}))" if is_complex else f"{activation}({inner})"
-
-    def clip(name: str, lower: str | None, upper: str | None) -> str:
-        if lower is not None and upper is not None:
-            return f"clip({name}, {lower}, {upper})"
-        return f"minimum({name}, {upper})" if lower is None else f"maximum({name}, {lower})"
-
-    def warp(name: str, warp: Warp) -> str:
-        if isinstance(warp, Asinh):
-            inner = _shifted(name, warp, number)
-            return f"asinh({f'({inner})' if warp.centre else inner}/{number(warp.scale)})"
-        return f"log({name})" if isinstance(warp, Log) else f"rank({name})"
-
-    def knots(name: str, at: Iterable[str], values: Iterable[str]) -> str:
-        return f"rank({name}) = interp({name}, [{', '.join(at)}], [{', '.join(values)}])"
-
-    return _Style(number, name, str, "*", "j", call, clip, warp, knots, "\n")
-
-
-def _latex(precision: int) -> _Style:
-    def number(value: float) -> str:
-        mantissa, power = _mantissa(_rounded(value, precision))
-        return rf"{mantissa} \times 10^{{{power}}}" if power else mantissa
-
-    def call(activation: str, inner: str) -> str:
-        return ACTIVATIONS[activation].latex % inner
-
-    def clip(name: str, lower: str | None, upper: str | None) -> str:
-        inner = name if lower is None else rf"\max\left({name}, {lower}\right)"
-        return inner if upper is None else rf"\min\left({inner}, {upper}\right)"
-
-    def warp(name: str, warp: Warp) -> str:
-        if isinstance(warp, Asinh):
-            inner = rf"\frac{{{_shifted(name, warp, number)}}}{{{number(warp.scale)}}}"
-            return rf"\mathrm{{asinh}}\left({inner}\right)"
-        function = r"\log" if isinstance(warp, Log) else r"\mathrm{rank}"
-        return rf"{function}\left({name}\right)"
-
-    def knots(name: str, at: Iterable[str], values: Iterable[str]) -> str:
-        points = ", ".join(f"({x}, {z})" for x, z in zip(at, values, strict=True))
-        return rf"\mathrm{{rank}}\left({name}\right)\text{{ is linear between }}{points}"
-
-    below = r",\quad "
-    return _Style(number, _latex_name, _latex_name, r"\,", "i", call, clip, warp, knots, below)
-
-
-def _latex_name(column: str) -> str:
-    """A letter with a number as x_{1}, anything else as upright text."""
-    letter = re.fullmatch("([A-Za-z])([0-9]*)", column)
-    if letter:
-        return letter[1] + (f"_{{{letter[2]}}}" if letter[2] else "")
-    # \text of matplotlib and of LaTeX agree on backslashes before these, but not on \ ^ and ~.
-    pieces = re.split(r"([\\^~])", re.sub(r"\s", " ", column))
-    return "".join(
-        _LATEX_SYMBOLS.get(piece)
-        or r"\text{" + "".join(_LATEX_ESCAPES.get(c, c) for c in piece) + "}"
-        for piece in pieces
-        if piece
     )
 
 
@@ -341,7 +250,25 @@ def _as_sympy(expansion: Expansion, target: int) -> Any:
         z = sympy.Add(addend.phase, *(w * inputs[k] for k, w in addend.weights))
         phi = ACTIVATIONS[addend.activation].sympy(sympy, z)
         parts.append(sympy.sympify(addend.coef) * phi)
-    return sympy.Add(*parts)
+    total = sympy.Add(*parts)
+    return total if expansion.link is None else _sympy_of_link(expansion.link, total, sympy)
+
+
+def _sympy_of_link(link: Link, total: Any, sympy: Any) -> Any:
+    """The link's mean of a sum; both sides of Yeo-Johnson are 0 on the other one."""
+
+    def clipped(eta: Any) -> Any:
+        return sympy.Min(sympy.Max(eta, link.lower), link.upper)
+
+    def unbend(eta: Any, power: float) -> Any:
+        eta = sympy.Max(eta, 0)
+        return ((1 + power * eta) ** (1 / power) if power else sympy.exp(eta)) - 1
+
+    if link.kind == "log":
+        return link.factor * sympy.exp(clipped(total))
+    etas = [clipped(total + r) for r in link.shifts]
+    values = [unbend(eta, link.power) - unbend(-eta, 2 - link.power) for eta in etas]
+    return link.centre + link.unit * sympy.Add(*values) / len(values)
 
 
 def _warped(sympy: Any, x: Any, warp: Warp) -> Any:

@@ -59,7 +59,7 @@ def term_names(expansion: Expansion) -> list[str]:
 
 
 def eval_terms(expansion: Expansion, X: ArrayLike) -> NDArray[Any]:
-    """Values of every term at the rows of X; with the intercept they sum to the prediction.
+    """Values of every term at the rows of X; with the intercept they sum to `linear`.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def term_values(expansion: Expansion, X: ArrayLike) -> NDArray[Any]:
     dtype = complex if expansion.complex_output else float
     values = np.empty((len(groups), len(X), len(expansion.coef)), dtype)
     for k, part in enumerate(_parts(expansion, groups.values())):
-        values[k] = part.predict(X)
+        values[k] = part.linear(X)
     return values.transpose(1, 0, 2)
 
 
@@ -92,7 +92,7 @@ def term_strengths(
     share = weights / weights.sum()
     strengths = []
     for part in _parts(expansion, group_features(expansion).values()):
-        values = part.predict(X) / unit
+        values = part.linear(X) / unit
         strengths.append(np.sum(share @ np.abs(values - share @ values) ** 2))
     return np.array(strengths, dtype=float)
 

@@ -10,13 +10,14 @@ with a(x) the kept features, centred and scaled as in `harfe.solvers.problem`. T
 support as given. Therefore σ² is estimated not from the residuals of the fit but from rows that
 neither the fit nor the choice of its settings has seen: σ² = Σ w r²/(1 + h) / Σ w over out-of-fold
 residuals r. The same r/√(1 + h), ranked by size, give intervals with the stated coverage whatever
-the distribution of the noise (conformal prediction).
+the distribution of the noise (conformal prediction). With a link, all this is on its scale, and
+the ends of intervals are mapped back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,8 @@ class Uncertainty:
     weights : array of shape (residuals, targets)
         Weights of the rows that `scores` belong to.
     mean_square : array of shape (targets,) or None
-        Mean of r² itself: the error on held-out rows, including the choice of settings.
+        Mean square of residuals in the user's units: the error on held-out rows, including the
+        choice of settings.
     """
 
     posterior: Posterior
@@ -117,6 +119,8 @@ class Uncertainty:
     ) -> Uncertainty:
         """Estimate noise and intervals from out-of-fold residuals.
 
+        If the model has a link, that of `posterior.expansion` in the result has the residuals too.
+
         Parameters
         ----------
         posterior : Posterior
@@ -126,18 +130,27 @@ class Uncertainty:
             (number of the fold, training rows) -> expansion and posterior of a model fitted to
             these rows, including the choice of settings.
         X, y, weights : arrays
+            y in the user's units.
         """
-        sizes, counts, squares = [], [], []
+        link = posterior.expansion.link
+        sizes, counts, gaps, rows = [], [], [], []
         y = y.reshape(len(y), -1)
+        fitted = y if link is None else link.forward(y)
         for number, (train, held_out) in enumerate(folds):
             expansion, fold_posterior = fit_without(number, train)
-            residual = np.abs(y[held_out] - expansion.predict(X[held_out]))
-            sizes.append(residual / _widening(fold_posterior, X[held_out]))
+            gaps.append(fitted[held_out] - expansion.linear(X[held_out]))
+            sizes.append(np.abs(gaps[-1]) / _widening(fold_posterior, X[held_out]))
             counts.append(np.repeat(weights[held_out, None], y.shape[1], axis=1))
-            squares.append(counts[-1] * residual**2)
-        scores, count = np.concatenate(sizes), np.concatenate(counts)
+            rows.append(held_out)
+        scores, count, gap = (np.concatenate(parts) for parts in (sizes, counts, gaps))
         noise = np.sum(count * scores**2, axis=0) / np.sum(count, axis=0)
-        mean_square = np.sum(np.concatenate(squares), axis=0) / np.sum(count, axis=0)
+        if link is not None:
+            place = np.concatenate(rows)
+            link = link.with_residuals(gap, count)
+            gap = y[place] - link.mean(fitted[place] - gap)
+            expansion = replace(posterior.expansion, link=link)
+            posterior = replace(posterior, expansion=expansion)
+        mean_square = np.sum(count * np.abs(gap) ** 2, axis=0) / np.sum(count, axis=0)
         order = np.argsort(scores, axis=0, kind="stable")
         return cls(
             posterior,
@@ -149,10 +162,22 @@ class Uncertainty:
 
     def std(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Standard deviation of a new observation at the rows of X, shape (rows, targets)."""
-        return _widening(self.posterior, X) * np.sqrt(self.noise)
+        std: NDArray[np.float64] = _widening(self.posterior, X) * np.sqrt(self.noise)
+        link = self.posterior.expansion.link
+        return std if link is None else link.deviation(self.posterior.expansion.linear(X), std)
+
+    def interval(
+        self, X: NDArray[np.float64], level: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Ends of intervals that contain a new observation with probability `level`."""
+        expansion = self.posterior.expansion
+        half, middle = self.half_width(X, level), expansion.linear(X)
+        ends = middle - half, middle + half
+        link = expansion.link
+        return ends if link is None else (link.inverse(ends[0]), link.inverse(ends[1]))
 
     def half_width(self, X: NDArray[np.float64], level: float) -> NDArray[np.float64]:
-        """Half the width of intervals that contain a new observation with probability `level`."""
+        """Half the width of these intervals, on the scale of the link."""
         total = np.cumsum(self.weights, axis=0)
         # The new observation counts as one more residual, possibly the largest.
         wanted = level * (total[-1] + 1) * (1 - _ROUNDING)

@@ -9,7 +9,7 @@ share.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +20,7 @@ from harfe.features.mixed_law import Law
 from harfe.features.pool import FeaturePool
 from harfe.features.units import InputMap, InputUnits, find_map, measure_units
 from harfe.model.expansion import Expansion
+from harfe.model.link import Link
 from harfe.model.uncertainty import Posterior
 from harfe.solvers.homes import RecomputedProblem, choose_home, make_problem
 from harfe.solvers.path import Reduced, find_core, largest_system, working_numbers
@@ -140,6 +141,10 @@ class Fit:
     alpha: float
     summary: FitSummary
     units: InputUnits | None = None
+
+    def with_link(self, link: Link | None) -> Fit:
+        """The same fit, of targets that are on the scale of this link."""
+        return replace(self, expansion=replace(self.expansion, link=link))
 
     def posterior(self) -> Posterior:
         """Ridge posterior of the kept coefficients."""

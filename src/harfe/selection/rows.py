@@ -14,6 +14,7 @@ from sklearn.metrics import check_scoring
 
 from harfe._core.folds import Fold
 from harfe._core.wording import plural
+from harfe.model.link import Link
 
 # A prediction and the held-out rows it is for -> a score; larger is better.
 Scoring = Callable[[NDArray[Any], NDArray[np.intp]], float]
@@ -82,27 +83,35 @@ class _Fixed(RegressorMixin, BaseEstimator):
 
 @dataclass(frozen=True)
 class Score:
-    """A scikit-learn scorer, bound to the rows."""
+    """A scikit-learn scorer, bound to the rows; with a link, of predictions on its scale."""
 
     scorer: Any
     data: Data
     flat: bool
     weighted: bool
+    link: Link | None = None
 
     def __call__(self, prediction: NDArray[Any], rows: NDArray[np.intp]) -> float:
         """Score of a prediction for these rows; larger is better."""
         y = self.data.y[rows]
+        if self.link is not None:
+            prediction = self.link.inverse(prediction)
         if self.flat:
             y, prediction = y[:, 0], prediction[:, 0]
         extra = {"sample_weight": self.data.weights[rows]} if self.weighted else {}
         return float(self.scorer(_Fixed(prediction), self.data.X[rows], y, **extra))
 
 
-def make_scoring(estimator: Any, data: Data, y_ndim: int) -> Scoring | None:
-    """Return the score that an estimator's `scoring` names; None means mean squared error."""
+def make_scoring(
+    estimator: Any, data: Data, y_ndim: int, link: Link | None = None
+) -> Scoring | None:
+    """Return the score that an estimator's `scoring` names; None means mean squared error.
+
+    The targets of `data` are in the user's units, predictions are on the scale of the link.
+    """
     if estimator.scoring is None:
         return None
     scorer = check_scoring(estimator, estimator.scoring)
     takes = inspect.signature(scorer).parameters
     weighted = bool(np.any(data.weights != 1)) and "sample_weight" in takes
-    return Score(scorer, data, y_ndim == 1, weighted)
+    return Score(scorer, data, y_ndim == 1, weighted, link)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from harfe._core.arguments import LINKS
 from harfe.cli.common import (
     CommandError,
     add_column_options,
@@ -84,6 +85,13 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
         help="function of each feature (default sin)",
     )
     group.add_argument(
+        "--link",
+        choices=LINKS,
+        default="none",
+        help="scale to fit on: log for positive targets, yeo-johnson for heavy tails; predictions "
+        "stay in the units of the target",
+    )
+    group.add_argument(
         "--seed", type=_seed, default=0, help="the same seed gives the same model (default 0)"
     )
     group.add_argument(
@@ -153,7 +161,11 @@ def _check_outputs(options: argparse.Namespace) -> None:
 
 def _make_estimator(options: argparse.Namespace) -> Any:
     """Return the estimator that the options describe."""
-    given = {"activation": options.activation, "n_components": options.features}
+    given: dict[str, Any] = {
+        "activation": options.activation,
+        "n_components": options.features,
+        "link": options.link,
+    }
     given = {name: value for name, value in given.items() if value is not None}
     fixed = {"alpha": options.alpha, "scale": options.scale}
     fixed = {name: value for name, value in fixed.items() if value is not None}

@@ -23,6 +23,7 @@ from harfe.display._drawing import (
     inches,
     joined,
     letters_along,
+    on_scale,
     one_axes,
     part_of,
     real_part,
@@ -72,6 +73,8 @@ class ComponentDisplay:
         Distribution of the inputs that the share refers to.
     part : {"real", "imag"}, default="real"
         Which part of complex values is drawn.
+    link : str, default="none"
+        Link on whose scale the values are.
     note : str, default=""
         Caveat, written below the figure.
 
@@ -94,6 +97,7 @@ class ComponentDisplay:
         *,
         distribution: str = "independent",
         part: str = "real",
+        link: str = "none",
         note: str = "",
     ) -> None:
         self.inputs = tuple(inputs)
@@ -102,6 +106,7 @@ class ComponentDisplay:
         self.share = share
         self.distribution = distribution
         self.part = part
+        self.link = link
         self.note = note
 
     @property
@@ -151,13 +156,24 @@ class ComponentDisplay:
         share = float(parts.shares[parts.sets.index(u)])
         note = dependence_note(explanation)
         return cls(
-            inputs, grids, values, share, distribution=explanation.inputs, part=part, note=note
+            inputs,
+            grids,
+            values,
+            share,
+            distribution=explanation.inputs,
+            part=part,
+            link=explanation.link,
+            note=note,
         )
 
     @property
     def drawn(self) -> NDArray[np.float64]:
         """The values that are drawn: real ones, or a part of complex ones."""
         return real_part(self.values, self.part)
+
+    @property
+    def _effect(self) -> str:
+        return part_of(on_scale("effect", self.link), self.values, self.part)
 
     def plot(
         self, ax: Any = None, *, limits: tuple[float, float] | None = None
@@ -217,7 +233,7 @@ class ComponentDisplay:
         ax.set_ylim(bottom, high + margin)
         self._draw_density(ax, seen)
         ax.set_xlabel(_label(seen.name, inches(ax)[0]))
-        ax.set_ylabel(part_of("effect", self.values, self.part))
+        ax.set_ylabel(self._effect)
 
     @staticmethod
     def _draw_density(ax: Any, seen: SeenInput) -> None:
@@ -248,7 +264,7 @@ class ComponentDisplay:
             shading="nearest",
             rasterized=True,
         )
-        colour_bar(self.mesh_, ax, part_of("effect", self.values, self.part))
+        colour_bar(self.mesh_, ax, self._effect)
         # Lines between the values of a factor would mean nothing.
         if first.values is None and second.values is None and np.ptp(effect) > 0:
             self._draw_contours(ax, highest)

@@ -110,7 +110,7 @@ class InputSummary:
         units = measure_units(mapped, weights, "standard")
         seen = units if mapped is clipped else measure_units(clipped, weights, "standard")
         distribution = gauss_marginals(expansion, mapped, share, units.centre, for_good)
-        prediction = expansion.predict(X)
+        prediction = expansion.linear(X)
         with np.errstate(over="ignore", invalid="ignore"):  # squares of 1e200 are infinite
             mean = share @ prediction
             variance = share @ np.abs(prediction - mean) ** 2
@@ -185,10 +185,12 @@ class InputSummary:
 def mean_square_gradient(
     expansion: Expansion, X: NDArray[np.float64], share: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Σ share |∂f/∂x_k|² over rows, shape (targets, inputs)."""
+    """Σ share |∂f/∂x_k|² over rows, on the scale of the link, shape (targets, inputs)."""
     total = np.zeros((len(expansion.coef), X.shape[1]))
     for rows in blocks(len(X), _GRADIENT_ROWS):
-        total += np.einsum("r,trj->tj", share[rows], np.abs(expansion.gradient(X[rows])) ** 2)
+        total += np.einsum(
+            "r,trj->tj", share[rows], np.abs(expansion.linear_gradient(X[rows])) ** 2
+        )
     return total
 
 

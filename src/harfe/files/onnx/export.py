@@ -20,6 +20,7 @@ from harfe._core.atomic_write import atomic_write
 from harfe.features.units import Asinh, InputMap, Log, Rank
 from harfe.files.onnx.function import StatedFunction, warn_of_cancelling
 from harfe.files.onnx.graph import PARTS, Graph
+from harfe.files.onnx.link import add_link
 from harfe.files.wrapped import Wrapped
 from harfe.model.terms import group_features, term_names
 
@@ -42,7 +43,8 @@ def to_onnx(
 
     The output ``prediction`` has the same shape as the result of `predict`; complex models have
     ``prediction_real`` and ``prediction_imag``. Names of columns and terms are in the metadata of
-    the graph, as JSON under ``columns`` and ``terms``.
+    the graph, as JSON under ``columns`` and ``terms``. With a link, terms add up to the sum on its
+    scale, and ``prediction`` is in the units of the target.
 
     Parameters
     ----------
@@ -80,6 +82,8 @@ def to_onnx(
     for part, take in zip(parts, (np.real, np.imag), strict=False):
         coef = [take(own.coef) for own in function.sums]
         value = _total(graph, values, [c.T for c in coef], take(function.constant))
+        if model.expansion_.link is not None:
+            value = add_link(graph, value, model.expansion_.link)
         graph.output(f"prediction{part}", _blank(graph, value, absent), shape)
         if terms:
             value = _total(

@@ -135,13 +135,16 @@ def _coverage(model: Any, rows: ReportRows, target: int) -> dict[str, Any] | Non
         return None
     try:
         half = model.uncertainty_.half_width(rows.X, _LEVEL)[:, target]
+        lower, upper = (end[:, target] for end in model.uncertainty_.interval(rows.X, _LEVEL))
     except ValueError:  # too few residuals for this level
         return None
-    inside = np.abs(rows.residual) <= half
+    inside = (lower <= rows.y) & (rows.y <= upper)
     return {
         "level": _LEVEL,
         "inside": float(inside.mean()),
-        "half_width": float(np.median(half)),
+        # Half the width in the units of the target, and on the scale of the link.
+        "half_width": float(np.median(upper - lower) / 2),
+        "half_width_linear": float(np.median(half)),
         "n_rows": len(rows),
     }
 

@@ -130,12 +130,14 @@ def _pruned(model: Any, rows: ReportRows, holdout: ReportRows | None) -> dict[st
     judged = some if holdout is None else holdout.sample(_PATH_ROWS)
     s = len(model.expansion_.features)
     posed: Posed
-    posed, _, _ = model._refit(np.arange(s), some.X, some.y[:, None], some.weights)
+    link = model.expansion_.link
+    y, judged_y = (r.y if link is None else link.forward(r.y) for r in (some, judged))
+    posed, _, _ = model._refit(np.arange(s), some.X, y[:, None], some.weights)
     path = sparsity_path(posed.problem, alpha=model._ridge()[0])
     sizes, values = [], []
     for level in reversed(path.levels):
         function = posed.expansion(level.support, level.scaled_coef)
-        gap = judged.y - function.predict(judged.X)[:, 0]
+        gap = judged_y - function.predict(judged.X)[:, 0]
         sizes.append(len(level.support))
         values.append(float(np.sqrt(judged.share @ gap**2)))
     return {

@@ -90,10 +90,11 @@ class ReportRows:
             digest.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
         return digest.hexdigest()[:16]
 
-    def are_those_of(self, kept: InputSummary, target: int) -> bool:
+    def are_those_of(self, model: Any, target: int) -> bool:
         """Whether these can be the rows of the fit: same total weight, ranges and mean."""
+        kept: InputSummary = model.inputs_
         unit = float(np.sqrt(kept.variance_joint[target])) or 1.0
-        mean = float(self.share @ self.prediction)
+        mean = float(self.share @ model.expansion_.linear(self.X)[:, target])
         return bool(
             np.isclose(self.weights.sum(), kept.total_weight)
             and np.allclose(self.X.min(axis=0), kept.lower)
@@ -156,7 +157,7 @@ class Evidence:
         holdout = None
         if X_holdout is not None:
             holdout = ReportRows.of(estimator, X_holdout, y_holdout, None, target)
-        return cls(rows, holdout, rows.are_those_of(estimator.inputs_, target))
+        return cls(rows, holdout, rows.are_those_of(estimator, target))
 
     @classmethod
     def _of_table(cls, model: Any, table: Any) -> Evidence:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 from harfe._core.table import jsonable
 from harfe.explain.stability import Stability
 from harfe.features.activations import ACTIVATIONS
-from harfe.model.formula import formula
+from harfe.model.formula import formula, link_formula
 from harfe.report.content.cautions import cautions
 from harfe.report.content.components import drawn_components, explanation
 from harfe.report.content.errors import GIVEN, HELD_OUT, TRAINING, distribution, errors, scatter
@@ -82,10 +83,14 @@ def summarise(
         where = GIVEN
     measured = errors(model, rows, holdout, target, fitted=fitted, measured=found.measured)
     explained = explanation(model, target)
+    target_name = "y" if target_name is None else str(target_name)
+    expansion, link = model.expansion_, model.expansion_.link
     facts = dict(meta or {})
     summary = {
         "format": FORMAT,
-        "target": "y" if target_name is None else str(target_name),
+        "target": target_name,
+        "scale": target_name if link is None else link.label(target_name),
+        "from_scale": None if link is None else link_formula(link, target_name, _DIGITS),
         "created": str(facts.pop("created", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"))),
         "model": _model(model, target),
         "data": _data(model, rows, holdout)
@@ -100,7 +105,8 @@ def summarise(
         "explanation": explained,
         "drawn": drawn_components(model, rows, target),
         "what_if": what_if(model, rows, target, encoder),
-        "formula": formula(model.expansion_, "text", _DIGITS, target),
+        # With a link, that of the sum, which `from_scale` turns into the prediction.
+        "formula": formula(replace(expansion, link=None), "text", _DIGITS, target),
         "inputs": _inputs(model),
         "stability": None if stability is None else stability.to_dict(),
         "cautions": cautions(

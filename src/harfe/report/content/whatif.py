@@ -2,6 +2,8 @@
 
     prediction = baseline + Σ_u f_u(x)
 
+With a link, this is the sum on its scale, from which the page computes the prediction.
+
 For waves, the f_u are the components of `harfe.explain.anova`, which the page computes from the
 features and the means χ of their factors e. However χ is rounded, the sum is the prediction,
 because the product of (e - χ) + χ over the inputs of a feature is the product of e. Other features
@@ -10,7 +12,7 @@ have no such closed form; their f_u are terms as fitted, minus their means over 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from harfe.explain.inputs.distribution import InputDistribution
 from harfe.features.activations import ACTIVATIONS
 from harfe.features.units import Warp
 from harfe.model.expansion import Expansion
+from harfe.model.link import Link
 from harfe.model.terms import group_features, term_values
 from harfe.report.content.errors import rounded
 from harfe.report.content.rows import ReportRows
@@ -54,6 +57,7 @@ def what_if(
     start = _most_frequent(groups, rows)
     return {
         "activation": features.activation,
+        "link": None if expansion.link is None else _link(expansion.link),
         "intercept": float(np.real(expansion.intercept[target])),
         "range": [float(rows.prediction.min()), float(rows.prediction.max())],
         "inputs": [_input(model, rows.X, k, start.get(k)) for k in shown],
@@ -76,6 +80,11 @@ def what_if(
         ],
         "adds": _adds(model, rows, target, place),
     }
+
+
+def _link(link: Link) -> dict[str, Any]:
+    """Return what the page needs to map sums to predictions."""
+    return {**asdict(link), "shifts": link.shifts, "factor": link.factor}
 
 
 def _adds(model: Any, rows: ReportRows, target: int, place: dict[int, int]) -> dict[str, Any]:

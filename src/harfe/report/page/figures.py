@@ -160,6 +160,8 @@ def path(summary: dict[str, Any]) -> Figure | None:
         if s == size:
             values += [max(value - spread, 0.5 * value), value + spread]
     unit = ", in standard deviations" if part["several_targets"] else ""
+    if summary["scale"] != summary["target"]:
+        unit = f", of {summary['scale']}"
     drawing = Drawing(
         Axis.around([s for line in lines for s in line["size"]], "features", log=True),
         Axis.around(values, f"RMSE, {part['rows']}{unit}", log=max(values) > 20 * min(values)),

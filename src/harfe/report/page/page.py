@@ -145,5 +145,6 @@ def _panel(summary: dict[str, Any]) -> dict[str, Any] | None:
         "order": order,
         "weak": [i for i in order if shares[i] < tables.VISIBLE],
         "target": summary["target"],
-        "half_width": None if interval is None else interval["half_width"],
+        "scale": summary["scale"],
+        "half_width": None if interval is None else interval["half_width_linear"],
     }

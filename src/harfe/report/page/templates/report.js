@@ -212,10 +212,24 @@
     places.reduce((sum, j) => sum + feature(model.features[j], x), -adds.means[k]));
   const parts = adds.kind === "components" ? components : terms;
 
+  // With a link, the sum is on its scale; the prediction is the mean over the residuals.
+  const link = model.link;
+  const unbend = (eta, power) => Math.expm1(power ? Math.log1p(power * Math.max(eta, 0)) / power : Math.max(eta, 0));
+  const inverse = (sum) => {
+    const eta = Math.min(Math.max(sum, link.lower), link.upper);
+    if (link.kind === "log") return Math.exp(eta);
+    return link.centre + link.unit * (unbend(eta, link.power) - unbend(-eta, 2 - link.power));
+  };
+  const predicted = (sum) => {
+    if (!link) return sum;
+    if (link.kind === "log") return link.factor * inverse(sum);
+    return link.shifts.reduce((total, shift) => total + inverse(sum + shift), 0) / link.shifts.length;
+  };
+
   const evaluate = () => {
     const x = values.map((value, i) => mapped(value, model.inputs[i]));
-    const prediction = model.features.reduce((sum, one) => sum + feature(one, x), model.intercept);
-    return { x, prediction };
+    const sum = model.features.reduce((sum, one) => sum + feature(one, x), model.intercept);
+    return { x, sum, prediction: predicted(sum) };
   };
 
   // ---- its controls --------------------------------------------------------------------------
@@ -311,8 +325,14 @@
   output.setAttribute("aria-label", `Predicted ${model.target}`);
   const beyond = make("p", { className: "beyond", hidden: true });
   beyond.setAttribute("role", "status");
-  const sure = model.half_width === null ? "" : ` 90\u00a0% of new rows are within ±\u00a0${number(model.half_width, 3)}.`;
-  const about = make("p", { className: "note", textContent: `The average is ${number(adds.baseline)}.${sure}` });
+  const average = link ? `The average of ${model.scale} is` : "The average is";
+  const sure = (sum) => {
+    if (model.half_width === null) return "";
+    if (!link) return ` 90\u00a0% of new rows are within ±\u00a0${number(model.half_width, 3)}.`;
+    const [low, high] = [-1, 1].map((side) => number(inverse(sum + side * model.half_width), 3));
+    return ` 90\u00a0% of new rows like this one are between ${low} and ${high}.`;
+  };
+  const about = make("p", { className: "note" });
 
   // Parts in order of how much they vary over the rows; the weak ones are shown on demand.
   const order = adds.sets.map((_, k) => k).sort((a, b) => adds.deviations[b] - adds.deviations[a]);
@@ -327,7 +347,7 @@
       const head = make("th", { scope: "row" }, ...breakable(nameOf(adds.sets[k])));
       body.append(make("tr", {}, head, make("td", {}, make("span", { className: "swing" }, swing)), cell));
     }
-    const titles = make("tr", {}, make("th", { scope: "col", textContent: adds.kind === "components" ? "Component" : "Term" }), make("th", { scope: "col", textContent: "Below or above average" }), make("th", { scope: "col", textContent: "Adds" }));
+    const titles = make("tr", {}, make("th", { scope: "col", textContent: adds.kind === "components" ? "Component" : "Term" }), make("th", { scope: "col", textContent: "Below or above average" }), make("th", { scope: "col", textContent: link ? `Adds to ${model.scale}` : "Adds" }));
     return make("table", { className: "adds" }, make("caption", { className: "hidden", textContent: caption }), make("thead", {}, titles), body);
   };
   const first = 12;
@@ -351,7 +371,8 @@
   const points = 48;
 
   function refresh() {
-    const { x, prediction } = evaluate();
+    const { x, sum: total, prediction } = evaluate();
+    about.textContent = `${average} ${number(adds.baseline)}.${sure(total)}`;
     output.dataset.value = String(prediction);
     output.textContent = number(prediction, 5);
     parts(x).forEach((gap, k) => {
@@ -369,7 +390,7 @@
     beyond.textContent = outside.length ? `Extrapolation: ${ranges.join("; ")}. No row supports this prediction.` : "";
     for (const { i, curve, dot } of profiles) {
       const input = model.inputs[i];
-      let rest = prediction;
+      let rest = total;
       for (const one of users[i]) rest -= feature(one, x);
       const own = x[i];
       const steps = [];
@@ -377,7 +398,7 @@
         x[i] = mapped(input.lower + ((input.upper - input.lower) * k) / points, input);
         let sum = rest;
         for (const one of users[i]) sum += feature(one, x);
-        steps.push(`${((100 * k) / points).toFixed(1)} ${inBox(sum).toFixed(1)}`);
+        steps.push(`${((100 * k) / points).toFixed(1)} ${inBox(predicted(sum)).toFixed(1)}`);
       }
       x[i] = own;
       curve.setAttribute("d", `M${steps.join("L")}`);
