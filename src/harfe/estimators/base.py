@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from harfe._core.arguments import check_choice, is_number
+from harfe._core.arguments import is_number
 from harfe._core.threads import memory_bytes
 from harfe._core.validation import check_inputs, check_targets, check_weights, input_names
 from harfe.estimators._explaining import Explainable
@@ -24,7 +24,7 @@ from harfe.explain.inputs.summary import InputSummary
 from harfe.features.mixed_law import Law
 from harfe.features.transformer import resolve_law
 from harfe.model.expansion import Expansion
-from harfe.model.link import LINKS, Link, find_link
+from harfe.model.link import Link, find_link
 from harfe.model.uncertainty import Uncertainty
 from harfe.selection.recipe import Fit, Framing, Posed
 from harfe.solvers.pursuit import StopReason
@@ -85,21 +85,20 @@ class ExpansionRegressor(
     def _shaped(self, values: NDArray[Any]) -> NDArray[Any]:
         return values[:, 0] if self._y_ndim == 1 else values
 
-    def _find_link(self, y: NDArray[Any], weights: NDArray[np.float64]) -> Link | None:
-        """The link that the parameter names, for these targets; None without one."""
-        check_choice("link", self.link, LINKS)
-        if self.link == "none":
+    def _find_link(self, kind: str, y: NDArray[Any], weights: NDArray[np.float64]) -> Link | None:
+        """The link of this kind for these targets; None without one."""
+        if kind == "none":
             return None
         if y.dtype.kind == "c" or y.size != len(y):
             found = "is complex" if y.dtype.kind == "c" else f"has {y.shape[1]} targets"
             raise ValueError(
-                f"link={self.link!r} is for one real target, but y {found}; pass link='none'"
+                f"link={kind!r} is for one real target, but y {found}; pass link='none'"
             )
-        return find_link(y, weights, self.link)
+        return find_link(y, weights, kind)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = self.link == "none"
+        tags.target_tags.multi_output = self.link in ("none", "auto")
         tags.target_tags.positive_only = self.link == "log"
         return tags
 
@@ -177,7 +176,8 @@ class ExpansionRegressor(
             input_scale=self.input_scale,
             input_clip=self.input_clip,
             column_scale=self.column_scale,
-            input_warp=self.input_warp,
+            # A search that is free to choose one replaces this.
+            input_warp="none" if self.input_warp == "auto" else self.input_warp,
         )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

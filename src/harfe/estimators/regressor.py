@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harfe._core.arguments import check_choice, check_clip, check_count, is_number, is_whole
+from harfe._core.arguments import LINKS, check_choice, check_clip, check_count, is_number, is_whole
 from harfe._core.compiling import announce_compiling
 from harfe._core.folds import make_folds
 from harfe._core.progress import RoundsProgress
@@ -280,7 +281,7 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         starts = 4 if isinstance(self.init, str) and self.init != "zero" else 1
         progress = FitProgress(self, X, y, sample_weight, max_rounds=starts * self.max_iter)
         X, y, weights = X[counted], y[counted], weights[counted]
-        link = self._find_link(y, weights)
+        link = self._find_link(self.link, y, weights)
         fitted = y if link is None else link.forward(y)
         line = RoundsProgress(1 + len(folds or [])) if self.verbose else None
 
@@ -392,9 +393,10 @@ def pool_size(n_components: Any, extent: float) -> int:
     return int(n_components)
 
 
-def check_scales(estimator: Any) -> None:
-    """Reject unknown scales and warps, and bad bounds for clipping."""
+def check_scales(estimator: Any, more: Sequence[str] = ()) -> None:
+    """Reject unknown scales, warps and links, and bad bounds; `more` are further names."""
     check_choice("input_scale", estimator.input_scale, INPUT_SCALES)
     check_choice("column_scale", estimator.column_scale, COLUMN_SCALES)
-    check_choice("input_warp", estimator.input_warp, INPUT_WARPS)
+    check_choice("link", estimator.link, (*more, *LINKS))
+    check_choice("input_warp", estimator.input_warp, (*more, *INPUT_WARPS))
     check_clip(estimator.input_clip)

@@ -25,8 +25,8 @@ from harfe.features.law import FeatureLaw
 from harfe.features.law_parameters import CAPS
 from harfe.features.mixed_law import Law, MixedLaw
 from harfe.features.transformer import seed_of
-from harfe.features.units import varies
-from harfe.learning.candidates import CANDIDATES, LawSettings, sampling_notes
+from harfe.features.units import find_map, varies
+from harfe.learning.candidates import CANDIDATES, WARPED, LawSettings, sampling_notes
 from harfe.learning.likelihood import Prior
 from harfe.learning.reference import EXACT_ROWS
 from harfe.model.uncertainty import Uncertainty
@@ -41,6 +41,7 @@ from harfe.selection.grid_values import (
 )
 from harfe.selection.law_search import LawSearch
 from harfe.selection.learn_law import LawRace
+from harfe.selection.link_choice import choose_link
 from harfe.selection.race import Pool, Race
 from harfe.selection.recipe import Template
 from harfe.selection.results import SearchOutcome, cell_params, params_of_choice, results_of
@@ -239,9 +240,9 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         fit_intercept: bool = True,
         input_scale: str = "standard",
         input_clip: float | None = 5.0,
-        input_warp: str = "none",
+        input_warp: str = "auto",
         column_scale: str = "rms",
-        link: str = "none",
+        link: str = "auto",
         memory_budget: float | str = "auto",
         n_jobs: int | None = None,
         max_time: float | None = None,
@@ -311,8 +312,8 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         folds, n_first = self._folds(X, y, weights, groups, template.seed, repeat=not learns)
         every_X, every_y = X, y
         X, y, weights = X[counted], y[counted], weights[counted]
-        link = self._find_link(y, weights)
         data = Data(X, y.reshape(len(y), -1), weights)
+        link = self._find_link(self._link_kind(data, folds, learns), y, weights)
         scoring = make_scoring(self, data, y.ndim, link)
         if link is not None:
             data = replace(data, y=link.forward(data.y))
@@ -399,7 +400,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         check_choice("selection", self.selection, SELECTIONS)
         if not isinstance(self.law, FeatureLaw | MixedLaw):
             check_choice("law", self.law, LAWS)
-        check_scales(self)
+        check_scales(self, ("auto",))
         if self.max_time is not None and not (is_number(self.max_time) and self.max_time > 0):
             raise ValueError(
                 f"max_time={self.max_time!r} must be None or a positive number of seconds, "
@@ -471,11 +472,20 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
             self.input_scale,
             self.input_clip,
             activation=self.activation,
-            input_warp=self.input_warp,
         )
-        race = LawRace(self._priors(), law, data, folds, scoring)
+        race = LawRace(self._priors(data), law, data, folds, scoring)
         settings = SparseSettings(kinds, tuple(self.sizes_.tolist()), tuple(self.alphas_.tolist()))
         return LawSearch(race, template, settings, self.selection)
+
+    def _link_kind(self, data: Data, folds: list[Fold], learns: bool) -> str:
+        """The link that the parameter names, or the one that held-out rows choose."""
+        if self.link != "auto":
+            return self.link
+        one = data.y.shape[1] == 1 and data.y.dtype.kind == "f"
+        if not (learns and one and self.scoring is None):
+            return "none"
+        seed = seed_of(self.random_state)
+        return choose_link(data, folds, LawSettings(seed, self.input_scale, self.input_clip))
 
     def _kinds(self, n_rows: int) -> tuple[str, ...]:
         """Kinds of sparse models to try under a learned law."""
@@ -534,11 +544,19 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
                     pools.append(Pool(order, scale, law))
         return pools
 
-    def _priors(self) -> list[Prior]:
+    def _priors(self, data: Data) -> list[Prior]:
         """Candidates for a learned law, within the constraint and without duplicates."""
         cap = CAPS[self.interaction_cst] if self.interaction_cst else np.inf
+        if self.input_warp == "auto":
+            logs = find_map(data.X, data.weights, self.input_clip, "log").warped.any()
+            warped = [prior for prior in WARPED.values() if logs or prior.input_warp != "log"]
+            candidates = [*CANDIDATES.values(), *warped]
+        else:
+            candidates = [replace(p, input_warp=self.input_warp) for p in CANDIDATES.values()]
         kept: dict[Prior, Prior] = {}
-        for prior in CANDIDATES.values():
+        for prior in candidates:
+            if prior.full and cap < self.n_features_in_:
+                continue
             capped = replace(prior, max_order=int(min(prior.max_order, cap)))
             kept.setdefault(replace(capped, name=""), capped)
         return list(kept.values())

@@ -23,9 +23,14 @@ from harfe._core.arguments import check_choice, check_count, is_number, is_whole
 from harfe.features.activations import ACTIVATIONS
 from harfe.features.index_sets import IndexSets
 from harfe.features.law_kernels import KernelSum
-from harfe.features.law_parameters import CAPS, resolve_groups, resolve_numbers, resolve_orders
+from harfe.features.law_parameters import (
+    CAPS,
+    WEIGHT_LAWS,
+    resolve_groups,
+    resolve_numbers,
+    resolve_orders,
+)
 from harfe.features.pool import FeaturePool
-from harfe.features.weight_laws import WEIGHT_LAWS
 
 BIASES = ("phase", "uniform", "none")
 

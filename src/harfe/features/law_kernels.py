@@ -185,7 +185,7 @@ def _product_gradient_rows(XT, rates, kind, variance, G, first, last, by_rate, b
 def _kernel_rows(XT, ZT, rates, kind, p, eta, first, out, triangle):  # type: ignore[no-untyped-def]
     """out[i, k] = Σ_q eta[q] e_q(u) for rows first + i of X and rows k of Z, which is padded.
 
-    `rates` and `kind` are those of `harfe.features.weight_laws`. With `triangle` X and Z are the
+    `rates` and `kind` are those of `harfe.features.law_parameters`. With `triangle` X and Z are the
     same rows and only k <= first + i is written.
     """
     d, Q = XT.shape[0], eta.shape[0] - 1
@@ -289,7 +289,7 @@ class KernelSum:
     ----------
     rates : array of shape (variables,)
     kind : int
-        Code of the law of the weights; see `harfe.features.weight_laws` for both.
+        Code of the law of the weights; see `harfe.features.law_parameters` for both.
     p : array of shape (variables,)
         Inclusion weights; variables of weight 0 are left out.
     eta : array

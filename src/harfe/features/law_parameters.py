@@ -1,13 +1,62 @@
-"""Resolves the plain parameters of the estimators that describe a law: orders, numbers, groups."""
+"""The parameters that describe a law: the table of laws of the weights; orders, numbers, groups."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harfe._core.arguments import check_choice, check_count, is_whole
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class WeightLaw:
+    """A law of the weights with all of its parts.
+
+    The kernel of a law of the features is built from the characteristic function of its weights:
+    that of Student's t with 1, 3 and 5 degrees of freedom is the Matérn function of order 1/2, 3/2
+    and 5/2, for functions that are rougher than those of normal weights.
+
+    Attributes
+    ----------
+    code : int
+        Its branch in `harfe.features.law_kernels`.
+    draw : callable
+        (generator, shape) -> weights at scale 1, filled row by row.
+    rates : callable
+        Scales -> the factors of differences, or of their squares, in the characteristic function.
+    """
+
+    code: int
+    draw: Callable[[np.random.Generator, tuple[int, int]], Array]
+    rates: Callable[[Array], Array]
+
+
+def _student(code: int, freedom: int) -> WeightLaw:
+    return WeightLaw(
+        code,
+        lambda rng, shape: rng.standard_t(freedom, shape),
+        lambda scales: np.sqrt(freedom) * scales,
+    )
+
+
+#: Laws of the weights, the only place that lists them.
+WEIGHT_LAWS = {
+    "normal": WeightLaw(
+        0, lambda rng, shape: rng.standard_normal(shape), lambda scales: scales**2 / 2
+    ),
+    "uniform": WeightLaw(
+        1, lambda rng, shape: rng.uniform(-1.0, 1.0, shape), lambda scales: scales
+    ),
+    "cauchy": _student(2, 1),
+    "t3": _student(3, 3),
+    "t5": _student(4, 5),
+}
 
 #: Inputs that features may combine under each named constraint, in scikit-learn's words.
 CAPS = {"no_interactions": 1, "pairwise": 2}

@@ -35,8 +35,15 @@ CANDIDATES = {
         Prior("fours", 4),
         Prior("isotropic", 2, isotropic=True),
         Prior("joint", 1, full=True),
-        Prior("joint, rough", 1, full=True, weights="cauchy"),
+        Prior("rough", 1, full=True, weights="cauchy"),
     )
+}
+
+# The same for warped inputs, where the estimator is free to choose.
+WARPED = {
+    f"{name}, {warp}s": replace(CANDIDATES[name], name=f"{name}, {warp}s", input_warp=warp)
+    for warp in ("rank", "log")
+    for name in ("fours", "rough")
 }
 
 # Share of a pool drawn from the tempered copy of a learned law.
@@ -98,7 +105,6 @@ class LawSettings:
     reference_rows: int = EXACT_ROWS
     activation: str = "sin"
     tempering: float = TEMPERING
-    input_warp: str = "none"
 
 
 @dataclass(frozen=True)
@@ -210,6 +216,8 @@ def standardise(
     y: NDArray[np.float64],
     weights: NDArray[np.float64],
     settings: LawSettings,
+    input_warp: str = "none",
+    link: str = "none",
 ) -> StandardRows:
     """Prepare rows for `fit_candidate`; y has shape (rows, targets)."""
     return StandardRows.of(
@@ -218,8 +226,9 @@ def standardise(
         weights,
         input_scale=settings.input_scale,
         input_clip=settings.input_clip,
-        input_warp=settings.input_warp,
+        input_warp=input_warp,
         rng=np.random.default_rng(settings.seed),
+        link=link,
     )
 
 

@@ -26,7 +26,7 @@ from scipy.optimize import OptimizeResult, minimize
 
 from harfe._core.threads import one_blas_thread
 from harfe.features.law_kernels import KernelSum
-from harfe.features.weight_laws import WEIGHT_LAWS
+from harfe.features.law_parameters import WEIGHT_LAWS
 from harfe.learning import cholesky
 
 # Bounds of the logarithms of the parameters, for inputs and targets of unit deviation. Beyond them
@@ -63,13 +63,15 @@ class Prior:
     full : bool
         Features depend on all variables in use at once; `max_order` plays no part.
     weights : str
-        Law of the weights, see `harfe.features.weight_laws`.
+        Law of the weights, see `harfe.features.law_parameters`.
     scale, spread, strength : float
         s₀, t and the strength of the penalty on log σ.
     sparsity : float
         Strength of the penalty on Σ p.
     smallest_noise : float
         Lower bound of ν, in units of the target's variance.
+    input_warp : str
+        Warp of the inputs that the law is for, see `harfe.features.units`.
     """
 
     name: str
@@ -82,6 +84,7 @@ class Prior:
     strength: float = 1.0
     sparsity: float = 1.0
     smallest_noise: float = 1e-8
+    input_warp: str = "none"
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ class StandardRows:
     def to_targets(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Convert predictions to the user's units."""
         predicted = values * self.unit + self.centre
-        return predicted if self.link is None else self.link.inverse(predicted)
+        return predicted if self.link is None else self.link.mean(predicted)
 
 
 def _distinct(

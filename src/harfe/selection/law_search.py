@@ -145,6 +145,9 @@ class LawSearch:
         if not self.race.judged:
             return
         self.weights = self.race.stacked()
+        warp = self.race.input_warp(self.weights)
+        framing = replace(self.template.framing, input_warp=warp)
+        self.template = replace(self.template, framing=framing)
         self.settings = replace(self.settings, visible=self.race.held_out_error())
         yield Stage(self._first_tasks, needed=True, reserve=self._other_costs(1))
         if not self._judged:
@@ -375,7 +378,7 @@ class LawSearch:
             choice,
             candidates=list(kinds),
             params=[{"fit": kind} for kind in kinds],
-            chosen_params={"law": law.law},
+            chosen_params={"law": law.law, "input_warp": self.template.framing.input_warp},
             order=law.law.orders,
             scale=np.array(law.law.scale),
             kind=kinds[choice.pool],

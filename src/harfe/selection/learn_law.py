@@ -39,10 +39,10 @@ from harfe.selection.engine.plan import Cost, Digest, Stage, Task
 from harfe.selection.engine.search import Search
 from harfe.selection.rows import FEW_ROWS, Data, Scoring, sample_fold
 
-# All candidates run on the first fold. The second is for those whose error is at most _FAR times
-# the lowest, the others for the best two if they are that close. If rows are few, all run on two
-# folds, and on the others those that are not far behind.
-_FAR, _FINALISTS, _CLOSE = 1.5, 2, 1.25
+# All candidates run on the first fold. The second is for the best of those whose error is at most
+# _FAR times the lowest, the others for the best few if they are that close. If rows are few, all
+# run on two folds, and on the others those that are not far behind.
+_FAR, _SECOND, _FINALISTS, _CLOSE = 1.5, 5, 3, 1.25
 
 # Maximum number of rows in the likelihood while candidates are compared on noisy data, and of
 # joint laws on any.
@@ -61,7 +61,9 @@ def fit_law(
 ) -> LawFit:
     """Fit a candidate to some rows, from the likeliest of the starts if there are any."""
     with one_blas_thread():
-        standard = standardise(data.X[rows], data.y[rows], data.weights[rows], settings)
+        standard = standardise(
+            data.X[rows], data.y[rows], data.weights[rows], settings, prior.input_warp
+        )
         return fit_candidate(prior, standard, settings, starts)
 
 
@@ -136,9 +138,13 @@ class LawRace:
         """Yield all candidates on the first fold, then the best on the others."""
         n, n_folds = len(self.priors), len(self.folds)
         # Folds, how many candidates run on them, and how far behind the best they may be.
-        steps = [((0, 1), n, np.inf), ((1, 2), n, _FAR), ((2, n_folds), _FINALISTS, _CLOSE)]
+        steps = [
+            ((0, 1), n, np.inf),
+            ((1, 2), _SECOND, _FAR),
+            ((2, n_folds), _FINALISTS, _CLOSE),
+        ]
         if self.data.weights.sum() < FEW_ROWS:
-            steps = [((0, 2), n, np.inf), ((2, n_folds), n, _FAR)]
+            steps = [((0, 2), n, np.inf), ((2, n_folds), _SECOND, _FAR)]
         self.alive = list(range(n))
         base = self.digest()
         for i, ((first, last), most, behind) in enumerate(steps):
@@ -250,7 +256,9 @@ class LawRace:
         """
         best, _ = self._best()
         folds = self.shared_folds()
-        if len(self.alive) < 2 or len(folds) < len(self.folds):
+        # A function has one map of its inputs.
+        parts = [k for k in self.alive if self.priors[k].input_warp == self.priors[best].input_warp]
+        if len(parts) < 2 or len(folds) < len(self.folds):
             return {best: 1.0}
         predicted, wanted = [], []
         for f in folds:
@@ -263,10 +271,14 @@ class LawRace:
                 return np.asarray((root * (y - base.centre) / base.unit).ravel())
 
             wanted.append(posed(self.data.y[test]))
-            parts = [posed(self.judged[k, f].prediction) for k in self.alive]
-            predicted.append(np.stack(parts, axis=1))
-        weights = stack_weights(predicted, wanted, self.alive.index(best))
-        return {k: float(w) for k, w in zip(self.alive, weights, strict=True) if w > 0}
+            made = [posed(self.judged[k, f].prediction) for k in parts]
+            predicted.append(np.stack(made, axis=1))
+        weights = stack_weights(predicted, wanted, parts.index(best))
+        return {k: float(w) for k, w in zip(parts, weights, strict=True) if w > 0}
+
+    def input_warp(self, weights: Mapping[int, float]) -> str:
+        """Warp of the inputs of the candidates in a reference."""
+        return self.priors[next(iter(weights))].input_warp
 
     def fit_without(self, fold: int, weights: Mapping[int, float]) -> LawFit:
         """Return the law, or the stack, fitted to the rows outside a fold."""
@@ -381,10 +393,8 @@ def learn_law(
     seed = seed_of(random_state)
     folds = make_folds("cv", cv, X, y, seed, counted=counted)
     data = Data(X[counted], y[counted].reshape(int(counted.sum()), -1), weights[counted])
-    priors = [CANDIDATES[name] for name in candidates]
-    race = LawRace(
-        priors, LawSettings(seed, input_scale, input_clip, input_warp=input_warp), data, folds
-    )
+    priors = [replace(CANDIDATES[name], input_warp=input_warp) for name in candidates]
+    race = LawRace(priors, LawSettings(seed, input_scale, input_clip), data, folds)
     search, line = Search(race, n_jobs=None), ProgressLine("fits of laws") if verbose else None
 
     def best() -> str:

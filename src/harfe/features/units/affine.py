@@ -18,6 +18,10 @@ _CONSTANT = 1e-13
 # Spreads below this have no finite inverse to fold into the weights.
 _SMALLEST_SPREAD = 1e-305
 
+# Share of the rows that may lie outside the bulk of an input on each side, and how many times
+# farther than the bulk they may.
+_TAIL, _TAIL_REACH = 0.01, 3.0
+
 
 @dataclass(frozen=True)
 class InputUnits:
@@ -34,16 +38,24 @@ class InputUnits:
 def find_bounds(
     X: NDArray[np.float64], weights: NDArray[np.float64], spreads: float | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Bounds `spreads` robust spreads from the median, for the inputs that exceed them.
+    """Bounds far outside the bulk of the rows, for the inputs that exceed them.
 
-    An input with all values inside gets infinite ones; with `spreads` None, every input does.
+    They are `spreads` robust spreads from the median, or three times as far as all rows but the
+    outermost hundredth (at least two) on each side, whichever is farther: the tail of a skewed
+    input is no outlier. An input with all values inside gets infinite ones; with `spreads`
+    None, every input does.
     """
     infinite = np.full(X.shape[1], np.inf)
     if spreads is None:
         return -infinite, infinite
     units = measure_units(X, weights, "robust")
+    share = min(max(_TAIL, 2 / weights.sum()), 0.5)
+    ends = [share, 1 - share]
+    low, high = np.quantile(X, ends, axis=0, weights=weights, method="inverted_cdf")
     with np.errstate(over="ignore", invalid="ignore"):  # such bounds are never exceeded
-        lower, upper = units.centre - spreads * units.spread, units.centre + spreads * units.spread
+        reach = spreads * units.spread
+        lower = units.centre - np.maximum(reach, _TAIL_REACH * (units.centre - low))
+        upper = units.centre + np.maximum(reach, _TAIL_REACH * (high - units.centre))
     exceeded = np.any((lower > X) | (upper < X), axis=0) & np.isfinite(units.spread)
     return np.where(exceeded, lower, -np.inf), np.where(exceeded, upper, np.inf)
 

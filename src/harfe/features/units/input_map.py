@@ -165,9 +165,15 @@ def find_map(
         x = clipped[:, k]
         if not np.any((x > x.min()) & (x < x.max())):
             continue  # two values: every function of them is affine
-        warps[k] = (rank if warp == "rank" else even_out)(x, weights)
-        if isinstance(warps[k], Log | Rank):
-            lower[k] = x.min()
-        if isinstance(warps[k], Rank):
-            upper[k] = x.max()
+        found = warps[k] = (rank if warp == "rank" else even_out)(x, weights)
+        if isinstance(found, Rank):
+            lower[k], upper[k] = x.min(), x.max()
+        elif found is not None:
+            # What is an outlier before a logarithm need not be one after it.
+            raw = np.maximum(X[:, k], x.min()) if isinstance(found, Log) else X[:, k]
+            ends = find_bounds(found.apply(raw)[:, None], weights, input_clip)
+            with np.errstate(over="ignore"):
+                lower[k], upper[k] = (found.inverse(end)[0] for end in ends)
+            if isinstance(found, Log):
+                lower[k] = max(lower[k], x.min())
     return InputMap(lower, upper, tuple(warps)) if any(warps) else plain
