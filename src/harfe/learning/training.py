@@ -69,12 +69,34 @@ def _sine(z, shift):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, fastmath=_FLAGS)
-def _waves(z, sine, cosine):  # type: ignore[no-untyped-def]
-    """Sine and cosine of z, all of one dimension."""
-    for i in range(z.size):
-        sine[i] = _sine(z[i], np.float32(0.0))
-    for i in range(z.size):
-        cosine[i] = _sine(z[i], _HALF)
+def _waves(z, phases, sine, cosine):  # type: ignore[no-untyped-def]
+    """Sines of z + phases, and their cosines."""
+    for i in range(z.shape[0]):
+        for j in range(z.shape[1]):
+            z[i, j] += phases[j]
+        for j in range(z.shape[1]):
+            sine[i, j] = _sine(z[i, j], np.float32(0.0))
+        for j in range(z.shape[1]):
+            cosine[i, j] = _sine(z[i, j], _HALF)
+
+
+@compiled(nogil=True, fastmath=_FLAGS)
+def _weigh(cosine, residual, coef, total):  # type: ignore[no-untyped-def]
+    """cosine[i, j] *= Σ_t residual[i, t] coef[j, t], and the sums over i."""
+    for j in range(cosine.shape[1]):
+        total[j] = 0.0
+    for i in range(cosine.shape[0]):
+        if coef.shape[1] == 1:
+            for j in range(cosine.shape[1]):
+                cosine[i, j] *= residual[i, 0] * coef[j, 0]
+        else:
+            for j in range(cosine.shape[1]):
+                slope = np.float32(0.0)
+                for t in range(coef.shape[1]):
+                    slope += residual[i, t] * coef[j, t]
+                cosine[i, j] *= slope
+        for j in range(cosine.shape[1]):
+            total[j] += cosine[i, j]
 
 
 @compiled(nogil=True, fastmath=_FLAGS)
@@ -210,18 +232,15 @@ def _slopes(
 ) -> None:
     """Gradient of half the mean squared error of a batch, written to `slopes`."""
     W, b, C, intercept = now
-    z = Z @ W
-    z += b
     sine, cosine = waves
-    _waves(z.reshape(-1), sine.reshape(-1), cosine.reshape(-1))
+    _waves(Z @ W, b, sine, cosine)
     residual = sine @ C
     residual += intercept - t
     residual *= w[:, None] / np.float32(len(Z))
     np.matmul(sine.T, residual, out=slopes[2])
     slopes[3][:] = residual.sum(axis=0)
-    cosine *= residual @ C.T
+    _weigh(cosine, residual, C, slopes[1])
     np.matmul(Z.T, cosine, out=slopes[0])
-    np.sum(cosine, axis=0, out=slopes[1])
 
 
 def _batches(

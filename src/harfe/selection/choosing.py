@@ -21,7 +21,7 @@ _EQUAL = 0.01
 _AHEAD = 0.05
 
 # Other kinds of models go on if their mean score is worse by at most this share.
-_BEHIND = 0.1
+_BEHIND = 0.05
 
 # Fits on the data must beat the best match by this many standard errors over the folds.
 _CLEARLY = 2.0
@@ -85,10 +85,10 @@ class CellTable:
         lead = max(score for kind, score in best.items() if kind != "data")
         return bool(max(best[kind] for kind in kinds) >= lead - _BEHIND * abs(lead))
 
-    def best_size(self, kind: str, folds: Sequence[int]) -> int:
-        """Size of a kind with the best mean score."""
-        scores = self.table(folds)[1][list(self.kinds).index(kind)]
-        return self.sizes[int(_highest(scores)[0])]
+    def best_size(self, kinds: Sequence[str], folds: Sequence[int]) -> int:
+        """Smallest size of some kinds with a mean score that counts as equal to the best."""
+        scores = self.table(folds)[1][[list(self.kinds).index(kind) for kind in kinds]]
+        return self.sizes[fewest_features(scores, scores, self.sizes, _EQUAL).size]
 
     def any_left(self, folds: Sequence[int], without: Sequence[str]) -> bool:
         """Whether models of other kinds have been run on all of these folds."""

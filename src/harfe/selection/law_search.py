@@ -46,6 +46,9 @@ from harfe.selection.sparse_models import (
 # known well enough, and each fold takes long.
 _FOLDS_OF_MANY = ((10_000, 2), (50_000, 1))
 
+# Sizes of matches that go on differ from the best on the first fold by at most this factor.
+_NEAR = 2.1
+
 # A law of all rows is refused if its error on these rows is so many times that on held-out rows.
 _BROKEN_PROMISE = 2.0
 
@@ -200,14 +203,17 @@ class LawSearch:
         return tasks
 
     def _narrow(self) -> None:
-        """Leave out kinds that are far behind on the first fold, and sizes to train that are."""
+        """Leave out kinds that are behind on the first fold, and sizes far from the best there."""
         tried = self._folds[:1]
         self._alive = [part for part in self._parts if self._may_win(part, tried)]
-        if ("trained",) in self._alive:
-            sizes = self.settings.to_train
-            best = self.cells.best_size("trained", tried)
-            near = [s for s in sizes if s <= best][-2:]
-            self.settings = replace(self.settings, trained=tuple(near))
+        for part in self._alive:
+            if part == ("trained",):
+                best = self.cells.best_size(part, tried)
+                self.settings = replace(self.settings, trained=(best,))
+            elif part != ("data",):
+                best, sizes = self.cells.best_size(part, tried), self.settings.to_match
+                near = tuple(s for s in sizes if best / _NEAR <= s <= best * _NEAR)
+                self.settings = replace(self.settings, matched=near)
 
     def _may_win(self, part: tuple[str, ...], folds: Sequence[int]) -> bool:
         if self.race.scoring is not None or not self._matches:

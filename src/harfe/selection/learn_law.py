@@ -42,7 +42,7 @@ from harfe.selection.rows import FEW_ROWS, Data, Scoring, sample_fold
 # All candidates run on the first fold. The second is for the best of those whose error is at most
 # _FAR times the lowest, the others for the best few if they are that close. If rows are few, all
 # run on two folds, and on the others those that are not far behind.
-_FAR, _SECOND, _FINALISTS, _CLOSE = 1.5, 5, 3, 1.25
+_FAR, _SECOND, _FINALISTS, _CLOSE = 1.5, 4, 2, 1.25
 
 # Maximum number of rows in the likelihood while candidates are compared on noisy data, and of
 # joint laws on any.
@@ -144,7 +144,7 @@ class LawRace:
             ((2, n_folds), _FINALISTS, _CLOSE),
         ]
         if self.data.weights.sum() < FEW_ROWS:
-            steps = [((0, 2), n, np.inf), ((2, n_folds), _SECOND, _FAR)]
+            steps = [((0, 2), n, np.inf), ((2, n_folds), _FINALISTS + 1, _FAR)]
         self.alive = list(range(n))
         base = self.digest()
         for i, ((first, last), most, behind) in enumerate(steps):

@@ -55,7 +55,7 @@ _SMALLEST_TRAINED = 30
 
 # Points at which trained features match a reference, and passes over them; over rows themselves,
 # passes are so many that about this many rows are visited, within bounds.
-_TRAINING_POINTS, _PASSES = 12_000, 30
+_TRAINING_POINTS, _PASSES = 12_000, 40
 _VISITS, _FEWEST_PASSES, _MOST_PASSES = 3_000_000, 8, 100
 
 # Seconds that training takes for a feature at a point.
@@ -81,15 +81,23 @@ class SparseSettings:
     visible : float
         Held-out error of the reference in units of the target's variance. Distances from the
         reference far below it do not show in the errors of sparse models.
-    trained : tuple of int
-        The sizes among them to train by first-order steps; `trained_sizes` if empty.
+    matched, trained : tuples of int
+        The sizes among them to match a reference with, and to train by first-order steps; those
+        that are worth trying if empty.
     """
 
     kinds: tuple[str, ...]
     sizes: tuple[int, ...]
     alphas: tuple[float, ...]
     visible: float = 0.0
+    matched: tuple[int, ...] = ()
     trained: tuple[int, ...] = ()
+
+    @property
+    def to_match(self) -> tuple[int, ...]:
+        """The sizes to match a reference with."""
+        few = tuple(s for s in self.sizes if s <= _MOST_MATCHED)
+        return self.matched or few or self.sizes[:1]
 
     @property
     def to_train(self) -> tuple[int, ...]:
@@ -174,16 +182,30 @@ def trained_models(
     data = law.data
     with one_blas_thread():
         if len(rows.X) <= EXACT_ROWS:
-            rng, used = np.random.default_rng(template.seed), law.law.usage() > 0
-            points = make_points(
-                law.reference, data.Z, data.weights, used, law.noise, rng, n_points
-            )
+            points = _training_points(law, n_points, template.seed)
         else:
             targets = (rows.y - data.centre) / data.unit
             weights = rows.weights / rows.weights.mean()
             points = Points(data.standardise(rows.X), targets, weights, law.noise)
         pool = template.sampling(law.law).draw()
         return [_trained(law, pool, points, s, passes, template.seed) for s in sizes]
+
+
+def _training_points(law: LawFit, n_points: int, seed: int) -> Points:
+    """Half of the points are rows, repeated rather than weighted, so that steps are even."""
+    data, rng = law.data, np.random.default_rng(seed)
+    m, used = len(data.Z), law.law.usage() > 0
+    points = make_points(
+        law.reference, data.Z, data.weights, used, law.noise, rng, m + n_points // 2
+    )
+    repeats = np.ones(len(points.Z), dtype=int)
+    repeats[:m] = max(1, n_points // (2 * m))
+    return Points(
+        np.repeat(points.Z, repeats, axis=0),
+        np.repeat(points.values, repeats, axis=0),
+        np.repeat(points.weights / repeats, repeats),
+        points.noise,
+    )
 
 
 def _trained(
@@ -218,8 +240,7 @@ def _matches(template: Template, law: LawFit, settings: SparseSettings) -> dict[
     rows can tell: larger ones cannot gain by it.
     """
     kinds, visible = settings.kinds, settings.visible
-    # Above this size neither kind is worth its time.
-    sizes = [s for s in settings.sizes if s <= _MOST_MATCHED] or list(settings.sizes[:1])
+    sizes = settings.to_match
     if not {"matched", "refined"} & set(kinds):
         return {}
     rng = np.random.default_rng(template.seed)
