@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.config import MEASURES, Study
+from experiments.curves import curve_numbers, draw_curves
 from experiments.results import Row
 from experiments.runner import stale_rows
 from experiments.summary import (
@@ -17,8 +18,11 @@ from experiments.summary import (
     Table,
     best_methods,
     geometric_means,
+    learning_curves,
     mean_ranks,
+    ratios,
     relative_errors,
+    standing,
     table,
 )
 
@@ -40,11 +44,16 @@ def write_all(study: Study, rows: Sequence[Row], folder: Path) -> list[Path]:
         for measure in entry.measures:
             relative = relative_errors(table(study, part, rows, measure))
             if relative:
-                stem = part if measure == "error" else f"{part}_{measure.removeprefix('error_')}"
-                numbers = folder / f"{stem}.csv"
-                numbers.write_text(figure_numbers(relative), encoding="utf-8")
-                picture = folder / f"{stem}.png"
-                draw(study, part, measure, relative, picture)
+                first = measure == entry.measures[0]
+                stem = part if first else f"{part}_{measure.removeprefix('error_')}"
+                numbers, picture = folder / f"{stem}.csv", folder / f"{stem}.png"
+                if entry.curves:
+                    points = learning_curves(study, part, rows, measure)
+                    numbers.write_text(curve_numbers(points), encoding="utf-8")
+                    draw_curves(study, part, measure, points, picture)
+                else:
+                    numbers.write_text(figure_numbers(relative), encoding="utf-8")
+                    draw(study, part, measure, relative, picture)
                 written += [numbers, picture]
     return written
 
@@ -69,6 +78,8 @@ def markdown(study: Study, rows: Sequence[Row], outdated: int = 0) -> str:
                 _error_heading(study, part, measure),
                 _error_table(study, part, rows, measure),
             ]
+            if entry.compare_to:
+                lines += _ratio_table(study, part, rows, measure)
         if any(study.methods[method].reference in entry.references for method in entry.methods):
             lines += [_print_heading(entry.measures[0]), _print_table(study, part, rows)]
         lines += [f"Medians over the repetitions: {' / '.join(_SIZES.values())}:"]
@@ -165,6 +176,36 @@ def _error_table(study: Study, part: str, rows: Sequence[Row], measure: str) -> 
     body.append(["geometric mean of error / best", *ratios, *blank])
     body.append(["failures", *(str(_failed(cells, method)) for method in entry.methods), *blank])
     return _pipe_table(head, body)
+
+
+def _ratio_table(study: Study, part: str, rows: Sequence[Row], measure: str) -> list[str]:
+    """Heading and table of the errors over those of `compare_to`; nothing without its rows."""
+    entry, found = study.parts[part], ratios(study, part, rows, measure)
+    if not found:
+        return []
+    other = study.methods[entry.compare_to].label
+    heading = (
+        f"{MEASURES[measure]} / that of {other}, geometric mean over the repetitions; a win is the "
+        "smallest mean error on a problem:"
+    )
+    body = [
+        [problem, *(_ratio(by_method.get(method)) for method in entry.methods)]
+        for problem, by_method in found.items()
+    ]
+    cells = table(study, part, rows, measure)
+    best = [method for by_method in cells.values() for method in best_methods(by_method)]
+    means, largest = ["geometric mean ± standard error"], ["largest"]
+    for method in entry.methods:
+        own = standing(found, method)
+        means.append(f"{own.mean:.3f} ± {own.error:.3f}" if own else "-")
+        largest.append(f"{own.largest:.2f} ({own.where})" if own else "-")
+    wins = ["wins", *(str(best.count(method)) for method in entry.methods)]
+    head = ["problem", *(study.methods[method].label for method in entry.methods)]
+    return [heading[0].upper() + heading[1:], _pipe_table(head, [*body, means, largest, wins])]
+
+
+def _ratio(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
 
 
 def _print_heading(measure: str) -> str:
