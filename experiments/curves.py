@@ -36,6 +36,8 @@ def draw_curves(study: Study, part: str, measure: str, points: Sequence[Point], 
     for axes, table in zip(panels, tables, strict=True):
         for number, method in enumerate(entry.methods):
             own = [point for point in points if (point.table, point.method) == (table, method)]
+            if not own:
+                continue  # no entry in the legend either
             # A single repetition has no spread: nan, which draws no bar.
             axes.errorbar(
                 [point.rows for point in own],

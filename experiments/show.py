@@ -17,6 +17,7 @@ from experiments.summary import (
     Cell,
     Table,
     best_methods,
+    comparable,
     geometric_means,
     learning_curves,
     mean_ranks,
@@ -42,7 +43,8 @@ def write_all(study: Study, rows: Sequence[Row], folder: Path) -> list[Path]:
     written[0].write_text(markdown(study, rows, len(outdated)), encoding="utf-8")
     for part, entry in study.parts.items():
         for measure in entry.measures:
-            relative = relative_errors(table(study, part, rows, measure))
+            cells = comparable(study, part, table(study, part, rows, measure))
+            relative = relative_errors(cells)
             if relative:
                 first = measure == entry.measures[0]
                 stem = part if first else f"{part}_{measure.removeprefix('error_')}"
@@ -122,6 +124,8 @@ def draw(
         shift = 0.5 * (number / max(len(entry.methods) - 1, 1) - 0.5)
         places = {problem: ratio for problem, name, ratio in relative if name == method}
         own = [name for name in problems if name in places]
+        if not own:
+            continue  # no entry in the legend either
         x = [places[name] for name in own]
         y = [problems.index(name) + shift for name in own]
         if len(problems) > 1 and method in means:
@@ -156,19 +160,20 @@ def _error_heading(study: Study, part: str, measure: str) -> str:
 
 def _error_table(study: Study, part: str, rows: Sequence[Row], measure: str) -> str:
     entry, cells = study.parts[part], table(study, part, rows, measure)
+    ranked = comparable(study, part, cells)
     # Published numbers are of the first measure, and only shown with it.
     others = entry.references if measure == entry.measures[0] else {}
     head = ["problem", *(study.methods[method].label for method in entry.methods), *others]
     body = []
     for problem, by_method in cells.items():
-        best = best_methods(by_method)
+        best = best_methods(ranked[problem])
         line = [problem]
         for method, cell in by_method.items():
             text = _error_text(cell, entry.show_spread)
             line.append(f"**{text}**" if method in best else text)
         body.append([*line, *(number(found.get(problem)) for found in others.values())])
-    ranks, count = mean_ranks(_without_variants(study, cells))
-    means = geometric_means(relative_errors(cells), entry.methods)
+    ranks, count = mean_ranks(_without_variants(study, ranked))
+    means = geometric_means(relative_errors(ranked), entry.methods)
     blank = ["" for _ in others]
     rank_texts = [f"{ranks[method]:.2f}" if method in ranks else "-" for method in entry.methods]
     body.append([f"mean rank ({count} problems)", *rank_texts, *blank])
@@ -192,7 +197,7 @@ def _ratio_table(study: Study, part: str, rows: Sequence[Row], measure: str) -> 
         [problem, *(_ratio(by_method.get(method)) for method in entry.methods)]
         for problem, by_method in found.items()
     ]
-    cells = table(study, part, rows, measure)
+    cells = comparable(study, part, table(study, part, rows, measure))
     best = [method for by_method in cells.values() for method in best_methods(by_method)]
     means, largest = ["geometric mean ± standard error"], ["largest"]
     for method in entry.methods:

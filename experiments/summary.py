@@ -91,6 +91,16 @@ def table(study: Study, part: str, rows: Iterable[Row], column: str) -> Table:
     return cells
 
 
+def comparable(study: Study, part: str, cells: Table) -> Table:
+    """The table without methods that run less often than others: their means are of fewer data."""
+    most = study.parts[part].repetitions
+    limits = {name: study.methods[name].repetitions or most for name in study.parts[part].methods}
+    return {
+        problem: {name: cell for name, cell in by_method.items() if limits[name] >= most}
+        for problem, by_method in cells.items()
+    }
+
+
 def best_methods(cells: Mapping[str, Cell]) -> set[str]:
     """The methods with the smallest mean on a problem, without those that have failures."""
     means = {method: cell.mean for method, cell in cells.items() if cell.values and not cell.failed}

@@ -335,6 +335,24 @@ def test_only_repetitions_and_problems_that_both_have_count(make_study):
     assert "that of One" not in markdown(study, [])
 
 
+def test_a_method_that_runs_less_often_is_compared_but_not_ranked(make_study, tmp_path):
+    def edit(text):
+        return text.replace('label = "Other"', 'label = "Other"\nrepetitions = 1')
+
+    study = make_study(edit)
+    kept = {key: error for key, error in ERRORS.items() if key != ("yacht", "other", 1)}
+    kept["yacht", "other", 0] = 0.25
+    rows = list(rows_of(study, kept))
+    page = markdown(study, rows)
+    assert "| yacht | **1.50** | 0.500 |" in page
+    assert "| mean rank (2 problems) | 1.00 | - |" in page
+    assert "| geometric mean of error / best | 1.00 | - |" in page
+    assert "| yacht | 1.00 | 0.50 |" in page
+    assert "| wins | 2 | 0 |" in page
+    write_all(study, rows, tmp_path)
+    assert "other" not in (tmp_path / "uci.csv").read_text()
+
+
 # --- curves ---
 
 CURVES = {
