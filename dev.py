@@ -53,7 +53,7 @@ COMMANDS = {
     ),
     "study": (
         "our studies; ARGS: list, run accuracy, show accuracy",
-        ["plot", "rivals"],
+        ["benchmark", "plot", "rivals"],
         STUDIES,
     ),
     "paper": (

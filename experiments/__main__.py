@@ -72,6 +72,9 @@ def _run(study: Study, options: argparse.Namespace) -> int:
         retry=options.retry,
         report=_tell,
     )
+    for name in outcome.skipped:
+        package = study.methods[name].needs
+        print(f"skipped: {name}, which needs {package}. Install {package}.", file=sys.stderr)
     print(
         f"{outcome.reason}: {outcome.computed} computed, {outcome.failed} of them failed, "
         f"{outcome.left} left",

@@ -19,6 +19,7 @@ from experiments.tables import ConfigError, build, nearest
 
 MEASURES = {
     "error": "test MSE",
+    "rmse": "test RMSE",
     "error_clean": "test MSE against the noise-free function",
     "error_relative": "relative test error",
     "fit_seconds": "seconds of processor time",
@@ -56,8 +57,12 @@ class Part:
     quick: Quick = Quick()
     keep_predictions: bool = False  # whether rows store predictions, for a figure
     show_spread: bool = False  # whether tables give the standard deviation with the mean
+    compare_to: str = ""  # the method whose errors a further table divides the others by
+    curves: bool = False  # whether the figure shows the error against the rows; see `Rows`
     note: str = ""
     source_settings: dict[str, Any] = field(default_factory=dict)
+    #: Upper limits for problems that are too slow for all repetitions.
+    repetitions_on: dict[str, int] = field(default_factory=dict)
     #: Published numbers by name and problem, shown with ours but not ranked.
     references: dict[str, dict[str, float]] = field(default_factory=dict)
 
@@ -70,6 +75,7 @@ class Method:
     adapter: str  # a name of `methods.ADAPTERS`, or "module:Class" of one elsewhere
     draws: bool  # whether different seeds on equal data may give different models
     note: str = ""
+    needs: str = ""  # the package to install; without it the method is skipped
     variant_of: str = ""  # the method that this is a variant of; variants are not ranked
     reference: str = ""  # the entry of a part's references to compare with
     repetitions: int | None = None  # upper limit, for methods too slow for all of a part's
@@ -116,8 +122,9 @@ class Study:
             return 0
         if not (self.methods[method].draws or self.sources[part].varies(problem)):
             return 1
-        most, own = self.parts[part].repetitions, self.methods[method].repetitions
-        return most if own is None else min(most, own)
+        most, limits = self.parts[part].repetitions, self.parts[part].repetitions_on
+        own = self.methods[method].repetitions
+        return min(most, limits.get(problem, most), most if own is None else own)
 
     def tasks(self) -> Iterator[Task]:
         """All tasks, early repetitions first, so that a stopped run has those complete."""
@@ -141,9 +148,14 @@ class Study:
             "problem": task.problem,
             "adapter": method.adapter,
             "revision": method.revision,
-            "settings": asdict(self.adapters[task.method, task.problem]),  # type: ignore[call-overload]
+            "settings": _facts(self.adapters[task.method, task.problem]),
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def _facts(adapter: Any) -> dict[str, Any]:
+    """Settings of an adapter; one whose fields have changed tells those of its earlier rows."""
+    return adapter.facts() if hasattr(adapter, "facts") else asdict(adapter)
 
 
 def study_name(path: Path) -> str:
@@ -184,9 +196,15 @@ def load_study(path: Path, quick: bool = False) -> Study:
             _known(used, file.methods, f"{here}.methods", "method")
         for measure in part.measures:
             _known(measure, MEASURES, f"{here}.measures", "measure")
-        for count, key in ((part.repetitions, ""), (part.quick.repetitions, ".quick")):
+        if part.compare_to:
+            _known(part.compare_to, part.methods, f"{here}.compare_to", "method")
+        counts = {"repetitions": part.repetitions, "quick.repetitions": part.quick.repetitions}
+        for problem, count in part.repetitions_on.items():
+            _known(problem, part.problems, f"{here}.repetitions_on", "problem")
+            counts[f"repetitions_on.{problem}"] = count
+        for key, count in counts.items():
             if count < 1:
-                raise ConfigError(f"{here}{key}.repetitions: must be at least 1, not {count}.")
+                raise ConfigError(f"{here}.{key}: must be at least 1, not {count}.")
         for used in part.quick.methods:
             _known(used, part.methods, f"{here}.quick.methods", "method")
         for problem in part.quick.problems:

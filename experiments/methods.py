@@ -8,7 +8,7 @@ Libraries are imported inside `fit`: a worker limits their threads before loadin
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -39,16 +39,19 @@ class Adapter(Protocol):
 
 @dataclass(frozen=True)
 class HarfeCV:
-    """HARFERegressorCV with its defaults, or with a part of it switched off."""
+    """HARFERegressorCV with its defaults, except for the arguments in `options`."""
 
-    law: str = "auto"
-    refine: bool = True
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def facts(self) -> dict[str, Any]:
+        """What determines a fit; once two arguments were settings, and their rows stay valid."""
+        return {"law": "auto", "refine": True} | self.options
 
     def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
         """Fit; the estimator tunes itself."""
         from harfe import HARFERegressorCV
 
-        model = HARFERegressorCV(law=self.law, refine=self.refine, random_state=seed).fit(X, y)
+        model = HARFERegressorCV(**self.options, random_state=seed).fit(X, y)
         if model.learned_law_ is None:
             chosen = {name: getattr(model, f"{name}_") for name in ("order", "scale", "alpha")}
         else:
@@ -189,10 +192,19 @@ class SupportVectors:
 
 @dataclass(frozen=True)
 class KernelRidge:
-    """Kernel ridge regression, Gaussian kernel; gamma in units of 1 / (number of inputs)."""
+    """Kernel ridge regression, Gaussian kernel; gamma in units of 1 / (number of inputs).
+
+    `tune_rows` and `fit_rows` are upper limits, for large tables; the seed draws the rows.
+    """
 
     alpha: tuple[float, ...]
     gamma_times_d: tuple[float, ...]
+    tune_rows: int | None = None
+    fit_rows: int | None = None
+
+    def facts(self) -> dict[str, Any]:
+        """What determines a fit; rows without limits are older than the limits."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
     def fit(self, X: np.ndarray, y: np.ndarray, seed: int, paper: Mapping[str, Any]) -> Fitted:
         """Choose both settings by cross-validation."""
@@ -203,8 +215,9 @@ class KernelRidge:
             "regressor__model__alpha": self.alpha,
             "regressor__model__gamma": tuple(g / X.shape[1] for g in self.gamma_times_d),
         }
-        search = _search(model, grid, X, y)
-        return Fitted(search, len(X), _short(search.best_params_))
+        chosen = _search(model, grid, *_some(X, y, self.tune_rows, seed), refit=False).best_params_
+        X, y = _some(X, y, self.fit_rows, seed)
+        return Fitted(model.set_params(**chosen).fit(X, y), len(X), _short(chosen))
 
 
 @dataclass(frozen=True)
@@ -254,6 +267,14 @@ def _folds() -> Any:
     from sklearn.model_selection import KFold
 
     return KFold(_N_FOLDS, shuffle=True, random_state=_FOLD_SEED)
+
+
+def _some(X: np.ndarray, y: np.ndarray, most: int | None, seed: int) -> tuple[Any, Any]:
+    """At most so many rows, drawn at random; all of them in their order if there are no more."""
+    if most is None or len(X) <= most:
+        return X, y
+    rows = np.random.default_rng(seed).permutation(len(X))[:most]
+    return X[rows], y[rows]
 
 
 def _standardised(regressor: Any) -> Any:

@@ -6,15 +6,37 @@ set. `load(problem, seed)` depends on its two arguments only, never on the order
 
 from __future__ import annotations
 
+import gzip
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
+from experiments.tables import ConfigError
+
 # Each seed draws new noise inputs for these, so even the paper's rows differ.
 _WITH_NOISE_INPUTS = ("airfoil", "ccpp")
-_SPOILING = 2202  # first word of the seed, so that nothing else draws from these streams
+# First words of the seeds, so that nothing else draws from these streams.
+_SPOILING, _SUBSETS, _TEST_ROWS = 2202, 2203, 2204
+
+_UCI = (
+    "autos",
+    "yacht",
+    "autompg",
+    "stock",
+    "energy",
+    "concrete",
+    "airfoil",
+    "wine",
+    "sml",
+    "pumadyn32nm",
+    "pol",
+    "kin40k",
+)
+_UCI_SPLITS = 10
 
 
 @dataclass(frozen=True)
@@ -148,6 +170,85 @@ class SpoiltFunctions(Functions):
         return Data(drawn.X[:m], y[:m], drawn.X[m:], y[m:], drawn.y_clean[m:])
 
 
+@dataclass(frozen=True)
+class UCI:
+    """Tables of the folder `uci` in HARFE_DATA; the seed is the number of a published split."""
+
+    def names(self) -> tuple[str, ...]:
+        """All tables."""
+        return _UCI
+
+    def varies(self, problem: str) -> bool:
+        """True: every seed is another split."""
+        return True
+
+    def load(self, problem: str, seed: int) -> Data:
+        """The rows of the split, in the units of the table."""
+        if seed >= _UCI_SPLITS:
+            raise ConfigError(
+                f"{problem}: there is no split {seed}. Set repetitions = {_UCI_SPLITS} or fewer."
+            )
+        table, masks = _stored(f"{problem}.csv.gz"), _stored(f"{problem}.mask.csv.gz")
+        out = masks[:, seed] > 0
+        X, y = table[:, :-1], table[:, -1]
+        return Data(X[~out], y[~out], X[out], y[out])
+
+
+@dataclass(frozen=True)
+class Rows:
+    """More and more training rows of one problem, named PROBLEM/ROWS or TABLE/all.
+
+    A problem is a function of the paper, judged on other rows without noise, or a table of `UCI`,
+    judged on its first split. Fewer rows are among the more of the same seed.
+    """
+
+    n_test: int  # of a function
+    first_seed: int = 0  # of a function, as in `Functions`
+
+    #: Numbers of rows that a study can name.
+    LADDER = (300, 1000, 3000, 10_000, 30_000)
+
+    def names(self) -> tuple[str, ...]:
+        """Every function and table with every number of rows."""
+        ladder = [str(count) for count in self.LADDER]
+        functions = [f"{name}/{count}" for name in Functions(1, 1).names() for count in ladder]
+        return (*functions, *(f"{name}/{count}" for name in _UCI for count in [*ladder, "all"]))
+
+    def varies(self, problem: str) -> bool:
+        """True unless all rows are used."""
+        return not problem.endswith("/all")
+
+    def load(self, problem: str, seed: int) -> Data:
+        """So many rows for training."""
+        from harfe.datasets import make_function
+
+        name, _, count = problem.partition("/")
+        if name not in _UCI:
+            seed += self.first_seed
+            train = make_function(name, int(count), random_state=seed)
+            stream = np.random.RandomState([_TEST_ROWS, seed])
+            test = make_function(name, self.n_test, noise=0.0, random_state=stream)
+            return Data(train.X, train.y, test.X, test.y)
+        data = UCI().load(name, 0)
+        m = len(data.y_train)
+        if count == "all":
+            return data
+        if int(count) > m:
+            raise ConfigError(f"{problem}: there are only {m} training rows. Type {name}/all.")
+        rows = np.random.default_rng([_SUBSETS, seed]).permutation(m)[: int(count)]
+        return Data(data.X_train[rows], data.y_train[rows], data.X_test, data.y_test)
+
+
+def _stored(name: str) -> np.ndarray:
+    """A table of numbers without a header in the folder `uci`."""
+    if not os.environ.get("HARFE_DATA"):
+        raise FileNotFoundError(
+            f"{name}: HARFE_DATA is not set. Set it to the folder that contains `uci`."
+        )
+    with gzip.open(Path(os.environ["HARFE_DATA"]).expanduser() / "uci" / name) as file:
+        return np.loadtxt(file, delimiter=",")
+
+
 def _real(bunch: Any) -> Data:
     return Data(bunch.X_train, bunch.y_train, bunch.X_test, bunch.y_test, paper=bunch.paper)
 
@@ -157,4 +258,6 @@ SOURCES: dict[str, type] = {
     "random_splits": RandomSplits,
     "functions": Functions,
     "spoilt_functions": SpoiltFunctions,
+    "uci": UCI,
+    "rows": Rows,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -43,6 +44,11 @@ class Row:
     def task(self) -> Task:
         """The key of the row."""
         return Task(self.part, self.problem, self.method, self.repetition)
+
+    @property
+    def rmse(self) -> float | None:
+        """Root of `error`, in the units of the target."""
+        return None if self.error is None else math.sqrt(self.error)
 
 
 COLUMNS = tuple(field.name for field in dataclasses.fields(Row))

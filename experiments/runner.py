@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import multiprocessing
 import statistics
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from experiments.config import Study, Task, study_name
@@ -44,6 +45,7 @@ class Outcome:
     failed: int
     left: int
     reason: str  # "finished", "time is up" or "interrupted"
+    skipped: tuple[str, ...] = ()  # methods of the selection whose package is not installed
 
 
 def run(
@@ -81,7 +83,10 @@ def run(
     with _alone(study.path):
         tasks = select(study.tasks(), only)  # rejects a wrong selection before dropping rows
         rows = _prune(study, results, only, redo, retry)
-        return _work(study, results, tasks, rows, jobs, max_time, report)
+        skipped = _not_installed(study, tasks)
+        tasks = [task for task in tasks if task.method not in skipped]
+        outcome = _work(study, results, tasks, rows, jobs, max_time, report)
+        return replace(outcome, skipped=skipped)
 
 
 def _work(
@@ -145,6 +150,16 @@ def select(tasks: Iterable[Task], only: Selection | None) -> list[Task]:
             if name not in there:
                 raise ConfigError(f"--only {field}={name}: unknown. {nearest(name, there)}")
     return [task for task in chosen if _selected(task, only)]
+
+
+def _not_installed(study: Study, tasks: Iterable[Task]) -> tuple[str, ...]:
+    """The methods of these tasks whose package is missing."""
+    needs = {task.method: study.methods[task.method].needs for task in tasks}
+    return tuple(
+        method
+        for method, package in needs.items()
+        if package and importlib.util.find_spec(package) is None
+    )
 
 
 def stale_rows(study: Study, rows: Iterable[Row]) -> list[Row]:

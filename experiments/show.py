@@ -10,15 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from experiments.config import MEASURES, Study
+from experiments.curves import curve_numbers, draw_curves
 from experiments.results import Row
 from experiments.runner import stale_rows
 from experiments.summary import (
     Cell,
     Table,
     best_methods,
+    comparable,
     geometric_means,
+    learning_curves,
     mean_ranks,
+    ratios,
     relative_errors,
+    standing,
     table,
 )
 
@@ -38,13 +43,19 @@ def write_all(study: Study, rows: Sequence[Row], folder: Path) -> list[Path]:
     written[0].write_text(markdown(study, rows, len(outdated)), encoding="utf-8")
     for part, entry in study.parts.items():
         for measure in entry.measures:
-            relative = relative_errors(table(study, part, rows, measure))
+            cells = comparable(study, part, table(study, part, rows, measure))
+            relative = relative_errors(cells)
             if relative:
-                stem = part if measure == "error" else f"{part}_{measure.removeprefix('error_')}"
-                numbers = folder / f"{stem}.csv"
-                numbers.write_text(figure_numbers(relative), encoding="utf-8")
-                picture = folder / f"{stem}.png"
-                draw(study, part, measure, relative, picture)
+                first = measure == entry.measures[0]
+                stem = part if first else f"{part}_{measure.removeprefix('error_')}"
+                numbers, picture = folder / f"{stem}.csv", folder / f"{stem}.png"
+                if entry.curves:
+                    points = learning_curves(study, part, rows, measure)
+                    numbers.write_text(curve_numbers(points), encoding="utf-8")
+                    draw_curves(study, part, measure, points, picture)
+                else:
+                    numbers.write_text(figure_numbers(relative), encoding="utf-8")
+                    draw(study, part, measure, relative, picture)
                 written += [numbers, picture]
     return written
 
@@ -69,6 +80,8 @@ def markdown(study: Study, rows: Sequence[Row], outdated: int = 0) -> str:
                 _error_heading(study, part, measure),
                 _error_table(study, part, rows, measure),
             ]
+            if entry.compare_to:
+                lines += _ratio_table(study, part, rows, measure)
         if any(study.methods[method].reference in entry.references for method in entry.methods):
             lines += [_print_heading(entry.measures[0]), _print_table(study, part, rows)]
         lines += [f"Medians over the repetitions: {' / '.join(_SIZES.values())}:"]
@@ -111,6 +124,8 @@ def draw(
         shift = 0.5 * (number / max(len(entry.methods) - 1, 1) - 0.5)
         places = {problem: ratio for problem, name, ratio in relative if name == method}
         own = [name for name in problems if name in places]
+        if not own:
+            continue  # no entry in the legend either
         x = [places[name] for name in own]
         y = [problems.index(name) + shift for name in own]
         if len(problems) > 1 and method in means:
@@ -145,19 +160,20 @@ def _error_heading(study: Study, part: str, measure: str) -> str:
 
 def _error_table(study: Study, part: str, rows: Sequence[Row], measure: str) -> str:
     entry, cells = study.parts[part], table(study, part, rows, measure)
+    ranked = comparable(study, part, cells)
     # Published numbers are of the first measure, and only shown with it.
     others = entry.references if measure == entry.measures[0] else {}
     head = ["problem", *(study.methods[method].label for method in entry.methods), *others]
     body = []
     for problem, by_method in cells.items():
-        best = best_methods(by_method)
+        best = best_methods(ranked[problem])
         line = [problem]
         for method, cell in by_method.items():
             text = _error_text(cell, entry.show_spread)
             line.append(f"**{text}**" if method in best else text)
         body.append([*line, *(number(found.get(problem)) for found in others.values())])
-    ranks, count = mean_ranks(_without_variants(study, cells))
-    means = geometric_means(relative_errors(cells), entry.methods)
+    ranks, count = mean_ranks(_without_variants(study, ranked))
+    means = geometric_means(relative_errors(ranked), entry.methods)
     blank = ["" for _ in others]
     rank_texts = [f"{ranks[method]:.2f}" if method in ranks else "-" for method in entry.methods]
     body.append([f"mean rank ({count} problems)", *rank_texts, *blank])
@@ -165,6 +181,36 @@ def _error_table(study: Study, part: str, rows: Sequence[Row], measure: str) -> 
     body.append(["geometric mean of error / best", *ratios, *blank])
     body.append(["failures", *(str(_failed(cells, method)) for method in entry.methods), *blank])
     return _pipe_table(head, body)
+
+
+def _ratio_table(study: Study, part: str, rows: Sequence[Row], measure: str) -> list[str]:
+    """Heading and table of the errors over those of `compare_to`; nothing without its rows."""
+    entry, found = study.parts[part], ratios(study, part, rows, measure)
+    if not found:
+        return []
+    other = study.methods[entry.compare_to].label
+    heading = (
+        f"{MEASURES[measure]} / that of {other}, geometric mean over the repetitions; a win is the "
+        "smallest mean error on a problem:"
+    )
+    body = [
+        [problem, *(_ratio(by_method.get(method)) for method in entry.methods)]
+        for problem, by_method in found.items()
+    ]
+    cells = comparable(study, part, table(study, part, rows, measure))
+    best = [method for by_method in cells.values() for method in best_methods(by_method)]
+    means, largest = ["geometric mean ± standard error"], ["largest"]
+    for method in entry.methods:
+        own = standing(found, method)
+        means.append(f"{own.mean:.3f} ± {own.error:.3f}" if own else "-")
+        largest.append(f"{own.largest:.2f} ({own.where})" if own else "-")
+    wins = ["wins", *(str(best.count(method)) for method in entry.methods)]
+    head = ["problem", *(study.methods[method].label for method in entry.methods)]
+    return [heading[0].upper() + heading[1:], _pipe_table(head, [*body, means, largest, wins])]
+
+
+def _ratio(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
 
 
 def _print_heading(measure: str) -> str:

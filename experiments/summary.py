@@ -46,7 +46,30 @@ class Cell:
         return 0 < len(self.values) == self.expected
 
 
+@dataclass(frozen=True)
+class Standing:
+    """Ratios to another method over all problems."""
+
+    mean: float  # geometric
+    error: float  # standard error of the mean, from the spread of the logarithms
+    largest: float
+    where: str  # the problem with the largest
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of a curve: the error of a method with so many training rows."""
+
+    table: str
+    method: str
+    rows: int
+    error: float
+    spread: float  # standard deviation over the repetitions
+    repetitions: int
+
+
 Table = Mapping[str, Mapping[str, Cell]]  # by problem and method
+Ratios = Mapping[str, Mapping[str, float]]  # by problem and method
 
 
 def table(study: Study, part: str, rows: Iterable[Row], column: str) -> Table:
@@ -66,6 +89,16 @@ def table(study: Study, part: str, rows: Iterable[Row], column: str) -> Table:
             expected = study.repetitions(part, problem, method)
             cells[problem][method] = Cell(values, failed, expected)
     return cells
+
+
+def comparable(study: Study, part: str, cells: Table) -> Table:
+    """The table without methods that run less often than others: their means are of fewer data."""
+    most = study.parts[part].repetitions
+    limits = {name: study.methods[name].repetitions or most for name in study.parts[part].methods}
+    return {
+        problem: {name: cell for name, cell in by_method.items() if limits[name] >= most}
+        for problem, by_method in cells.items()
+    }
 
 
 def best_methods(cells: Mapping[str, Cell]) -> set[str]:
@@ -114,6 +147,59 @@ def geometric_means(
         for method in methods
         if count and len(by_method[method]) == count
     }
+
+
+def ratios(study: Study, part: str, rows: Iterable[Row], column: str) -> Ratios:
+    """Errors over those of the part's `compare_to`, by problem and method.
+
+    Each is the geometric mean over the repetitions that both methods have. Without any, there is no
+    entry.
+    """
+    entry = study.parts[part]
+    errors: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+    for row in rows:
+        if row.part == part and (value := getattr(row, column)):
+            errors[row.problem, row.method][row.repetition] = value
+    found: dict[str, dict[str, float]] = {}
+    for problem in entry.problems:
+        base = errors[problem, entry.compare_to]
+        logs = {
+            method: [
+                math.log(value / base[repetition])
+                for repetition, value in errors[problem, method].items()
+                if repetition in base
+            ]
+            for method in entry.methods
+        }
+        found[problem] = {
+            name: math.exp(statistics.fmean(own)) for name, own in logs.items() if own
+        }
+    return {problem: by_method for problem, by_method in found.items() if by_method}
+
+
+def standing(found: Ratios, method: str) -> Standing | None:
+    """What the ratios of a method come to; None unless it has one on every problem."""
+    own = {problem: ratio[method] for problem, ratio in found.items() if method in ratio}
+    if not own or len(own) < len(found):
+        return None
+    logs = [math.log(ratio) for ratio in own.values()]
+    mean = math.exp(statistics.fmean(logs))
+    error = mean * statistics.stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else math.nan
+    where = max(own, key=lambda problem: own[problem])
+    return Standing(mean, error, own[where], where)
+
+
+def learning_curves(study: Study, part: str, rows: Sequence[Row], column: str) -> list[Point]:
+    """Mean errors of a part whose problems are named TABLE/ROWS, in the order of the config."""
+    counts = {row.problem: row.n_train for row in rows if row.part == part}
+    found = []
+    for problem, by_method in table(study, part, rows, column).items():
+        name = problem.partition("/")[0]
+        for method, cell in by_method.items():
+            if cell.values:
+                done = len(cell.values)
+                found.append(Point(name, method, counts[problem], cell.mean, cell.spread, done))
+    return found
 
 
 def _ranks(values: Mapping[str, float]) -> dict[str, float]:
