@@ -28,7 +28,6 @@ from harfe.features.transformer import seed_of
 from harfe.features.units import find_map, varies
 from harfe.learning.candidates import CANDIDATES, WARPED, LawSettings, sampling_notes
 from harfe.learning.likelihood import Prior
-from harfe.learning.reference import EXACT_ROWS
 from harfe.model.uncertainty import Uncertainty
 from harfe.selection.engine.limited import LimitedPlan
 from harfe.selection.engine.search import Search
@@ -60,6 +59,10 @@ _clock = time.monotonic
 
 # Number of features that "auto" draws from a learned law: it favours useful ones, so few suffice.
 _LEARNED_POOL = 3000
+
+
+# Above this number of rows, features are chosen on y only if none are trained.
+_MOST_ON_Y = 2000
 
 
 class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
@@ -497,7 +500,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
             left_out |= {"refined", "trained"}
         if self.activation not in ("sin", "cos"):
             left_out |= {"trained"}
-        if n_rows > EXACT_ROWS and "trained" not in left_out:
+        if n_rows > _MOST_ON_Y and "trained" not in left_out:
             # Training uses all rows at a fraction of the cost.
             left_out |= {"data"}
         return tuple(kind for kind in KINDS if kind not in left_out)

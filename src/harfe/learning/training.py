@@ -30,12 +30,12 @@ _FLAGS = {"nnan", "ninf", "nsz", "arcp", "contract"}
 _BATCH = 256
 
 # Share of the points held back to tell when to stop, and the most of them.
-_HELD_BACK, _MOST_HELD_BACK = 0.1, 4000
+_HELD_BACK, _MOST_HELD_BACK = 0.05, 4000
 
 # Largest step of a weight in units of the input's deviation; steps are in proportion to the root
 # mean square for coefficients. Rates rise during the first share of the steps, then fall as a
 # cosine.
-_RATE, _WARM_UP = 0.01, 0.02
+_RATE, _WARM_UP = 0.03, 0.02
 _MOMENTUM, _SCALING, _AVERAGING = (np.float32(v) for v in (0.9, 0.99, 0.99))
 
 # How often the error is checked in all, and how many checks in a row without progress end it.

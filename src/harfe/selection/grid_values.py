@@ -15,8 +15,8 @@ _SCALES = (0.2, 4.0)
 _ALPHAS = (1e-12, 10.0)
 _SMALLEST_SIZE, _LARGEST_SIZE = 2, 400
 
-# From a thousand rows on, the largest size under a learned law grows with their cube root.
-_SIZE_GROWTH = 40
+# The largest size under a learned law grows with the cube root of the rows, up to a limit.
+_SIZE_GROWTH, _LIMIT = 80, 4000
 
 
 def candidate_orders(orders: Any, d: int) -> list[Any]:
@@ -78,8 +78,8 @@ def candidate_sizes(
 
 
 def largest_size(n_rows: float) -> int:
-    """The largest size to try under a learned law: 400 up to 1000 rows, 4000 for a million."""
-    return max(_LARGEST_SIZE, round(_SIZE_GROWTH * np.cbrt(n_rows)))
+    """The largest size to try under a learned law: 800 for 1000 rows, 3700 for 100 000."""
+    return min(max(_LARGEST_SIZE, round(_SIZE_GROWTH * np.cbrt(n_rows))), _LIMIT)
 
 
 def candidate_scales(scales: Any) -> list[float]:

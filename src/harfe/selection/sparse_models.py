@@ -50,12 +50,12 @@ _INVISIBLE = 0.01
 # reference is to new rows.
 _MOST_REFINED, _MOST_IF_PRECISE, _MOST_PARAMETERS = 140, 200, 600
 
-# Trained sizes are the largest and halves of it down to this one.
-_SMALLEST_TRAINED = 30
+# Trained sizes are the largest and thirds of it down to this one.
+_SMALLEST_TRAINED, _TRAINED_RATIO = 30, 2.8
 
-# Points at which trained features match a reference, and passes over them; over rows themselves,
+# Points at which trained features match a reference, the share of rows, and passes over them; over rows themselves,
 # passes are so many that about this many rows are visited, within bounds.
-_TRAINING_POINTS, _PASSES = 12_000, 40
+_TRAINING_POINTS, _ROW_SHARE, _PASSES = 18_000, 1 / 3, 40
 _VISITS, _FEWEST_PASSES, _MOST_PASSES = 3_000_000, 8, 100
 
 # Seconds that training takes for a feature at a point.
@@ -147,10 +147,10 @@ def match_cost(n_rows: int, kinds: Sequence[str]) -> Cost:
 
 
 def trained_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
-    """Sizes to train: the largest, and smaller ones of about half of the one above."""
+    """Sizes to train: the largest, and smaller ones of about a third of the one above."""
     out: list[int] = []
     for s in sorted(sizes, reverse=True):
-        if not out or _SMALLEST_TRAINED <= s <= out[-1] / 1.9:
+        if not out or _SMALLEST_TRAINED <= s <= out[-1] / _TRAINED_RATIO:
             out.append(s)
     return tuple(out[::-1])
 
@@ -192,14 +192,20 @@ def trained_models(
 
 
 def _training_points(law: LawFit, n_points: int, seed: int) -> Points:
-    """Half of the points are rows, repeated rather than weighted, so that steps are even."""
+    """Rows, repeated rather than weighted so that steps are even, and points between them."""
     data, rng = law.data, np.random.default_rng(seed)
     m, used = len(data.Z), law.law.usage() > 0
     points = make_points(
-        law.reference, data.Z, data.weights, used, law.noise, rng, m + n_points // 2
+        law.reference,
+        data.Z,
+        data.weights,
+        used,
+        law.noise,
+        rng,
+        m + round((1 - _ROW_SHARE) * n_points),
     )
     repeats = np.ones(len(points.Z), dtype=int)
-    repeats[:m] = max(1, n_points // (2 * m))
+    repeats[:m] = max(1, round(_ROW_SHARE * n_points / m))
     return Points(
         np.repeat(points.Z, repeats, axis=0),
         np.repeat(points.values, repeats, axis=0),
