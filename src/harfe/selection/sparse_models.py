@@ -53,7 +53,8 @@ _MOST_REFINED, _MOST_IF_PRECISE, _MOST_PARAMETERS = 140, 200, 600
 # Trained sizes are the largest and thirds of it down to this one.
 _SMALLEST_TRAINED, _TRAINED_RATIO = 30, 2.8
 
-# Points at which trained features match a reference, the share of rows, and passes over them; over rows themselves,
+# Points at which trained features match a reference, the share of rows among them, and passes
+# over them; over rows themselves,
 # passes are so many that about this many rows are visited, within bounds.
 _TRAINING_POINTS, _ROW_SHARE, _PASSES = 18_000, 1 / 3, 40
 _VISITS, _FEWEST_PASSES, _MOST_PASSES = 3_000_000, 8, 100
