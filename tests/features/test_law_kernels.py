@@ -328,7 +328,7 @@ def symmetric(m):
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("weights", NOT_UNIFORM)
 def test_the_gradient_is_a_finite_difference(weights, full):
-    m, kernel = 21, kernel_sum(weights, full)
+    m, kernel = 17, kernel_sum(weights, full)
     XT, G = rows(4, m), symmetric(m)
     lower = np.where(np.tri(m, dtype=bool), G, np.nan)  # the upper triangle is not read
     h = 1e-4
