@@ -38,7 +38,7 @@ def clipping():
     """A model whose first two inputs have outliers and are clipped, and its rows."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 4))
-    X[:3, 0], X[3, 1] = 50.0, -80.0
+    X[:2, 0], X[3, 1] = 50.0, -80.0
     y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2]
     model = HARFERegressor(**SMALL).fit(X, y)
     assert model.expansion_.map.finite.tolist() == [True, True, False, False]
@@ -398,9 +398,9 @@ def test_gradients_are_those_of_finite_differences(activation, targets, is_compl
 def test_the_gradient_is_zero_where_an_input_is_clipped(clipping):
     model, X = clipping
     gradient = model.gradient(X[:5])
-    assert gradient[:3, 0].tolist() == [0, 0, 0]
+    assert gradient[:2, 0].tolist() == [0, 0]
     assert gradient[3, 1] == 0
-    assert np.all(gradient[3:, 0] != 0)
+    assert np.all(gradient[2:, 0] != 0)
 
 
 def test_the_mean_square_of_the_gradient_is_in_the_table(clipping):

@@ -14,7 +14,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from harfe.features.activations import ACTIVATIONS
-from harfe.features.law import BIASES, WEIGHTS, FeatureLaw
+from harfe.features.law import BIASES, FeatureLaw
+from harfe.features.law_parameters import WEIGHT_LAWS
+
+WEIGHTS = tuple(WEIGHT_LAWS)
+
+# Degrees of freedom of Student's t.
+FREEDOM = {"cauchy": 1, "t3": 3, "t5": 5}
 
 # Seeds are fixed, so these are not chances of failure: they say what counts as agreement.
 AGREE = 1e-3
@@ -278,7 +284,15 @@ def test_uniform_weights():
     assert stats.kstest(values, stats.uniform(-0.7, 1.4).cdf).pvalue > AGREE
 
 
-@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("weights", FREEDOM)
+def test_weights_of_students_t(weights):
+    values = draw(FeatureLaw(5, (2,), weights=weights, scale=(0.7,)), 10_000).values.ravel()
+    for law in FREEDOM:
+        agrees = stats.kstest(values, stats.t(FREEDOM[law], scale=0.7).cdf).pvalue > AGREE
+        assert agrees == (law == weights)
+
+
+@pytest.mark.parametrize("weights", ["normal", "uniform"])
 def test_moments_of_the_weights(weights):
     values = draw(FeatureLaw(5, (2,), weights=weights, scale=(3.0,)), 20_000).values.ravel()
     n = len(values)
@@ -324,9 +338,12 @@ def test_weights_members_and_phases_are_independent():
 def masked_weights(d, N, order, weights, scale, rng):
     """W = W~ ⊙ M, dense: every entry is drawn, and a mask keeps `order` of each column."""
     shape = (d, N)
-    dense = (
-        rng.normal(0, scale, shape) if weights == "normal" else rng.uniform(-scale, scale, shape)
-    )
+    if weights in FREEDOM:
+        dense = scale * rng.standard_t(FREEDOM[weights], shape)
+    elif weights == "normal":
+        dense = rng.normal(0, scale, shape)
+    else:
+        dense = rng.uniform(-scale, scale, shape)
     mask = rng.permuted(np.repeat([[1.0], [0.0]], [order, d - order], axis=0).repeat(N, 1), axis=0)
     return dense * mask
 
@@ -433,6 +450,7 @@ def test_one_generator_gives_new_features_at_every_draw():
         ({"bias": "uniform"}, ("indices", "values")),
         ({"activation": "relu"}, ("indices", "values", "phases")),
         ({"weights": "uniform"}, ("indices", "phases")),
+        ({"weights": "cauchy"}, ("indices", "phases")),
         ({"scale": (3.0,)}, ("indices", "phases")),
         ({"variable_weights": (0.1, 1.0, 1.0, 9.0)}, ("values", "phases")),
         ({"groups": ((0, 1, 2), (2, 3))}, ("values", "phases")),
@@ -515,7 +533,10 @@ MESSAGES = [
         "activation='sine' is not known; choose one of " + ", ".join(ACTIVATIONS),
     ),
     ({"activation": None}, "activation=None is not known; choose one of " + ", ".join(ACTIVATIONS)),
-    ({"weights": "cauchy"}, "weights='cauchy' is not known; choose one of normal, uniform"),
+    (
+        {"weights": "laplace"},
+        "weights='laplace' is not known; choose one of normal, uniform, cauchy, t3, t5",
+    ),
     ({"bias": "yes"}, "bias='yes' is not known; choose one of phase, uniform, none"),
     ({"bias": None}, "bias=None is not known; choose one of phase, uniform, none"),
     ({"order": 0}, "order=0 must be a whole number of at least 1, e.g. order=2"),

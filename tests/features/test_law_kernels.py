@@ -10,17 +10,30 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import special, stats
 
 from harfe import HARFERegressor, SparseRandomFeatures
 from harfe.features.index_sets import IndexSets
-from harfe.features.law import BIASES, WEIGHTS, FeatureLaw
-from harfe.features.law_kernels import _SMALLEST, _exponentials, symmetric_kernel
+from harfe.features.law import BIASES, FeatureLaw
+from harfe.features.law_kernels import _SMALLEST, KernelSum, _exponentials
+from harfe.features.law_parameters import WEIGHT_LAWS
 from harfe.features.mixed_law import MixedLaw
 from harfe.features.pool import FeaturePool
 
 # Seeds are fixed, so these are not chances of failure: they say what counts as agreement.
 AGREE = 1e-3
+
+
+WEIGHTS = tuple(WEIGHT_LAWS)
+
+# E cos(g w) for weights w at scale 1: of Student's t, Matérn functions of |g| √freedom.
+CHARACTERISTIC = {
+    "normal": lambda g: np.exp(-(g**2) / 2),
+    "uniform": lambda g: np.sinc(g / np.pi),
+    "cauchy": lambda g: np.exp(-np.abs(g)),
+    "t3": lambda g: (1 + np.sqrt(3) * np.abs(g)) * np.exp(-np.sqrt(3) * np.abs(g)),
+    "t5": lambda g: (1 + np.sqrt(5) * np.abs(g) + 5 * g**2 / 3) * np.exp(-np.sqrt(5) * np.abs(g)),
+}
 
 
 def draw(law, n, seed=0):
@@ -56,7 +69,7 @@ def mean_cosine(law, X, Z):
     """E cos<x - z, w>: the sum over all index sets."""
     scale = np.broadcast_to(law.scale, law.n_variables)
     gap = (X[:, None, :] - Z[None, :, :]) * scale
-    chi = np.exp(-(gap**2) / 2) if law.weights == "normal" else np.sinc(gap / np.pi)
+    chi = CHARACTERISTIC[law.weights](gap)
     return sum(P * np.prod(chi[:, :, S], axis=2) for S, P in probabilities(law))
 
 
@@ -127,6 +140,14 @@ def test_the_mean_product_for_every_activation_weights_and_bias(weights, bias, a
     assert_is_mean_product(law)
 
 
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_the_mean_product_of_features_of_all_inputs_in_use(weights):
+    law = FeatureLaw(
+        4, (3,), weights=weights, scale=(0.2, 0.4, 0.3, 0.1), variable_weights=(1.0, 3.0, 0.0, 2.0)
+    )
+    assert_is_mean_product(law)
+
+
 def test_the_comparison_with_draws_can_fail():
     law = FeatureLaw(4, (2,))
     X = rows(5)
@@ -137,6 +158,35 @@ def test_the_comparison_with_draws_can_fail():
 
 
 # --- The kernel is the sum over all index sets ---
+
+
+@pytest.mark.parametrize(("weights", "freedom"), [("cauchy", 1), ("t3", 3), ("t5", 5)])
+def test_students_t_has_the_matern_function_of_half_its_freedom(weights, freedom):
+    x = np.linspace(0.01, 8, 50)
+    a, order = np.sqrt(freedom) * 0.7 * x, freedom / 2
+    truth = 2 * (a / 2) ** order * special.kv(order, a) / special.gamma(order)
+    law = FeatureLaw(1, (1,), weights=weights, scale=(0.7,), activation="exp")
+    np.testing.assert_allclose(law.kernel(x[:, None], [[0.0]])[:, 0], truth, rtol=1e-13)
+
+
+@pytest.mark.parametrize("p", [(1.0, 1.0, 1.0, 1.0), (1.0, 0.0, 5.0, 0.1)])
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_features_of_all_inputs_in_use_have_the_product(weights, p):
+    used = [k for k in range(4) if p[k]]
+    scale = np.array([0.3, 1.0, 0.5, 2.0])
+    law = FeatureLaw(
+        4,
+        (len(used),),
+        weights=weights,
+        scale=tuple(scale),
+        variable_weights=p,
+        activation="exp",
+    )
+    X, Z = rows(70), rows(50, seed=2)
+    gap = (X[:, None, :] - Z[None, :, :]) * scale
+    truth = np.prod(CHARACTERISTIC[weights](gap)[:, :, used], axis=2)
+    np.testing.assert_allclose(law.kernel(X, Z), truth, rtol=1e-12, atol=1e-15)
+    np.testing.assert_array_equal(law.kernel(X), law.kernel(X, X))
 
 
 @pytest.mark.parametrize("bias", BIASES)
@@ -251,6 +301,68 @@ def test_lists_and_whole_numbers_are_rows():
     law = FeatureLaw(2)
     truth = law.kernel(np.array([[1.0, 2.0], [3.0, 5.0]]))
     np.testing.assert_array_equal(law.kernel([[1, 2], [3, 5]]), truth)
+
+
+# --- Sums of kernels and their gradients ---
+
+
+NOT_UNIFORM = [name for name in WEIGHTS if name != "uniform"]
+# Products of uniform weights are sums of one order.
+every_sum = pytest.mark.parametrize(
+    ("weights", "full"), [("uniform", False), *itertools.product(NOT_UNIFORM, [False, True])]
+)
+
+
+def kernel_sum(weights, full):
+    eta = np.array([0.7]) if full else np.array([0.2, 1.0, 0.5, 0.1])
+    p = np.ones(4) if full else np.array([1.0, 0.2, 3.0, 0.7])
+    return KernelSum(np.array([0.5, 0.1, 1.0, 0.3]), WEIGHT_LAWS[weights].code, p, eta, full)
+
+
+def symmetric(m):
+    G = np.random.default_rng(5).normal(size=(m, m))
+    return G + G.T
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("weights", NOT_UNIFORM)
+def test_the_gradient_is_a_finite_difference(weights, full):
+    m, kernel = 17, kernel_sum(weights, full)
+    XT, G = rows(4, m), symmetric(m)
+    lower = np.where(np.tri(m, dtype=bool), G, np.nan)  # the upper triangle is not read
+    h = 1e-4
+    for name, gradient in zip(("rates", "p", "eta"), kernel.gradient(XT, lower), strict=True):
+        value = getattr(kernel, name)
+        truth = np.zeros(len(value))
+        for k, step in enumerate(h * np.eye(len(value))):
+            sums = [
+                np.sum(G * replace(kernel, **{name: value * np.exp(t * step)}).values(XT, None))
+                for t in (-2, -1, 1, 2)
+            ]
+            truth[k] = np.dot([1, -8, 8, -1], sums) / (12 * h)
+        np.testing.assert_allclose(gradient, truth, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("m", [1, 16, 17, 33])
+@every_sum
+def test_the_sum_of_orders_written_out(weights, full, m):
+    kernel = kernel_sum(weights, full)
+    unit = WEIGHT_LAWS[weights].rates(np.ones(4))
+    scale = np.sqrt(kernel.rates / unit) if weights == "normal" else kernel.rates / unit
+    XT, ZT = rows(4, 5), rows(4, m, seed=2)
+    gap = (XT[:, :, None] - ZT[:, None, :]) * scale[:, None, None]
+    u = kernel.p[:, None, None] * CHARACTERISTIC[weights](gap)
+    orders = [4] if full else range(4)
+    truth = sum(
+        kernel.eta[k]
+        * sum(np.prod(u[list(S)], axis=0) for S in itertools.combinations(range(4), q))
+        for k, q in enumerate(orders)
+    )
+    np.testing.assert_allclose(kernel.values(XT, ZT), truth, rtol=1e-12, atol=1e-15)
+    lower = kernel.values(ZT, None, fill=False)
+    np.testing.assert_array_equal(lower, np.tril(kernel.values(ZT, ZT)))
 
 
 # --- The exponential of the loops ---
@@ -545,16 +657,18 @@ def test_tempering_is_a_share(share):
 # --- Threads ---
 
 
-@pytest.mark.parametrize("uniform", [False, True])
-def test_threads_do_not_change_a_bit_of_the_kernel(on_threads, uniform):
+@every_sum
+def test_threads_do_not_change_a_bit_of_kernel_and_gradient(on_threads, weights, full):
     XT, ZT = rows(4, 70), rows(4, 50, seed=2)
-    arguments = (np.full(4, 0.5), np.array([1.0, 0.2, 0.0, 0.7]), np.array([0.0, 1.0, 0.5, 0.1]))
+    kernel = kernel_sum(weights, full)
     for other in (None, ZT):
-        one, two = (
-            on_threads(n, lambda z=other: symmetric_kernel(XT, z, *arguments, uniform=uniform))
-            for n in (1, 2)
-        )
+        one, two = (on_threads(n, lambda z=other: kernel.values(XT, z)) for n in (1, 2))
         np.testing.assert_array_equal(one, two)
+    if weights != "uniform":
+        G = symmetric(70)
+        one, two = (on_threads(n, lambda: kernel.gradient(XT, G)) for n in (1, 2))
+        for a, b in zip(one, two, strict=True):
+            np.testing.assert_array_equal(a, b)
 
 
 # --- Several laws side by side ---

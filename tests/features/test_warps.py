@@ -123,10 +123,19 @@ def test_the_skewness_goes_by_weight():
     assert warp_of(x, "log", np.array([1.0, 1, 1, 1, 1, 5]), None) is None
 
 
-def test_warps_are_measured_on_the_clipped_rows():
+def test_outliers_of_a_logarithm_are_those_of_the_warped_values():
     x = np.append(lognormal(), 1e30)
-    bounds, clipped = found(x, "log"), np.minimum(x, found(x, "none").upper[0])
-    assert bounds.upper[0] == clipped.max()
+    bounds, warped = found(x, "log"), found(np.log(x), "none")
+    assert bounds.upper[0] == pytest.approx(np.exp(warped.upper[0]), rel=1e-12)
+    assert np.sort(x)[-2] < bounds.upper[0] < 1e30
+    assert bounds.lower[0] == x.min()
+    # an outlier of the values themselves, but not of their logarithms
+    tail = np.append(lognormal(), 300.0)
+    assert np.isfinite(found(tail, "none").upper[0])
+    assert np.isinf(found(tail, "log").upper[0])
+
+
+def test_warps_are_measured_on_the_clipped_rows():
     y = np.append(lognormal() - 1, -1e30)
     lower, upper = found(y, "none").lower, found(y, "none").upper
     same(warp_of(y, "log"), warp_of(np.clip(y, lower, upper), "log", clip=None))

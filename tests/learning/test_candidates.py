@@ -27,7 +27,7 @@ from harfe.learning.candidates import (
 )
 from harfe.learning.likelihood import KernelSettings
 from harfe.learning.matching import make_points
-from harfe.learning.reference import ExactReference, PoolReference, StackedReference
+from harfe.learning.reference import ExactReference, StackedReference
 from harfe.learning.standard_rows import StandardRows
 
 
@@ -242,14 +242,8 @@ def test_a_reference_on_weight_two_is_that_on_the_row_twice():
     weighted = raw_rows(Z, t, counts.astype(float))
     repeated = raw_rows(Z[twice], t[twice], np.ones(len(twice)))
     new = rng.normal(size=(10, 4))
-    pool = law_of_kernel(KERNEL).draw(60, rng)
-    for fit in (
-        lambda data: ExactReference.fit(KERNEL, data),
-        lambda data: PoolReference.fit(KERNEL, data, pool),
-    ):
-        np.testing.assert_allclose(
-            fit(weighted).predict(new), fit(repeated).predict(new), rtol=0, atol=1e-10
-        )
+    one, two = (ExactReference.fit(KERNEL, data).predict(new) for data in (weighted, repeated))
+    np.testing.assert_allclose(one, two, rtol=0, atol=1e-10)
 
 
 def test_equal_rows_without_noise_do_not_stop_the_exact_reference():
@@ -258,42 +252,6 @@ def test_equal_rows_without_noise_do_not_stop_the_exact_reference():
     t = np.sin(Z[:, :1])
     reference = ExactReference.fit(replace(KERNEL, noise=0.0), raw_rows(Z, t, np.ones(30)))
     np.testing.assert_allclose(reference.predict(Z), t, rtol=0, atol=1e-6)
-
-
-def test_the_pool_reference_is_the_ridge_solution_written_out():
-    data = standard_rows(*table(targets=2), np.arange(1, 31) / 10)
-    pool = law_of_kernel(KERNEL).draw(50, np.random.default_rng(0))
-    Z = np.random.default_rng(5).normal(size=(20, 4))
-    # Σ w (t - b - Aβ)² / ν + ‖β‖² / (2V/N), the intercept b free
-    A, root = pool.evaluate(data.Z), np.sqrt(data.weights / KERNEL.noise)[:, None]
-    ridge = np.sqrt(50 / (2 * KERNEL.variance())) * np.eye(50)
-    lhs = np.block([[root * A, root], [ridge, np.zeros((50, 1))]])
-    rhs = np.vstack([root * data.t, np.zeros((50, 2))])
-    solution = np.linalg.lstsq(lhs, rhs)[0]
-    truth = pool.evaluate(Z) @ solution[:-1] + solution[-1]
-    reference = PoolReference.fit(KERNEL, data, pool)
-    np.testing.assert_allclose(reference.predict(Z), truth, rtol=0, atol=1e-9)
-
-
-def test_the_pool_reference_comes_to_the_exact_one_as_the_pool_grows():
-    data = standard_rows(*table(40))
-    Z = np.random.default_rng(5).normal(size=(20, 4))
-    law = law_of_kernel(KERNEL)
-    # a free intercept is a constant of any variance
-    truth = dense_process(KERNEL, data, Z, constant=1e6)
-    gaps = []
-    for n in (60, 3840):
-        errors = [
-            PoolReference.fit(KERNEL, data, law.draw(n, np.random.default_rng(seed))).predict(Z)
-            - truth
-            for seed in range(6)
-        ]
-        gaps.append(np.sqrt(np.mean(np.square(errors))))
-    # as 1/√n: by 8
-    assert gaps[1] < gaps[0] / 5
-    assert gaps[1] < 0.02
-    exact = ExactReference.fit(KERNEL, data).predict(Z)
-    assert np.abs(exact - truth).max() < 0.03
 
 
 def test_a_stacked_reference_is_the_weighted_sum():
@@ -324,6 +282,27 @@ def test_the_law_of_a_kernel_has_that_kernel_up_to_its_variance(d, order, seed):
     np.testing.assert_allclose(ours, kernel.kernel(X.T.copy(), Z.T.copy()), rtol=1e-12)
     np.testing.assert_array_equal(law.usage() > 0, p > 0)
     assert max(law.orders) <= np.count_nonzero(p)
+
+
+@given(
+    d=st.integers(1, 5),
+    weights=st.sampled_from(["normal", "cauchy", "t3", "t5"]),
+    seed=st.integers(0, 2**31),
+)
+@settings(deadline=None, max_examples=40)
+def test_the_law_of_a_joint_kernel_has_that_kernel_up_to_its_variance(d, weights, seed):
+    rng = np.random.default_rng(seed)
+    used = (rng.random(d) > 0.3).astype(float)
+    used[rng.integers(d)] = 1.0
+    scales = np.exp(rng.normal(0, 1, d))
+    kernel = KernelSettings(scales, used, np.array([rng.uniform(0.1, 3)]), 0.1, weights, full=True)
+    X, Z = rng.normal(size=(6, d)), rng.normal(size=(4, d))
+    law = law_of_kernel(kernel)
+    assert law.orders == (np.count_nonzero(used),)
+    assert law.weights == weights
+    ours = 2 * kernel.variance() * law.kernel(X, Z)
+    np.testing.assert_allclose(ours, kernel.kernel(X.T.copy(), Z.T.copy()), rtol=1e-12)
+    np.testing.assert_array_equal(law.usage(), used)
 
 
 def test_the_law_of_a_kernel_by_hand():
@@ -382,6 +361,11 @@ def test_a_candidate_obeys_its_prior():
     alike = fit("isotropic", X, y).law
     assert len(set(alike.scale)) == 1
     assert set(alike.variable_weights) == {1.0}
+    for name, weights in (("joint", "normal"), ("rough", "cauchy")):
+        law = fit(name, X, y).law
+        assert law.orders == (np.count_nonzero(law.variable_weights),)
+        assert set(law.variable_weights) <= {0.0, 1.0}
+        assert (law.weights, law.tempering) == (weights, 0.0)
 
 
 def test_a_candidate_takes_activation_and_tempering_from_the_settings():
@@ -433,31 +417,18 @@ def test_an_interaction_of_two_of_many_inputs_is_found(seed):
     assert set(np.argsort(found.law.usage())[-2:]) == {3, 7}
 
 
-def test_many_rows_take_the_pool(monkeypatch):
+def test_of_many_rows_the_reference_sees_some():
     X, y = friedman(100, 11)
-    exact = fit("pairs", X, y, tempering=0.0)
-    monkeypatch.setattr(learning, "EXACT_ROWS", 99)
-    monkeypatch.setattr(learning, "POOL", 2000)
-    pooled = fit("pairs", X, y, tempering=0.0)
-    assert isinstance(exact.reference, ExactReference)
-    assert isinstance(pooled.reference, PoolReference)
-    assert pooled.law == exact.law
-    assert len(pooled.reference.pool) == 2000
-    gap = pooled.predict(X) - exact.predict(X)
-    assert np.sqrt(np.mean(gap**2)) < 0.05 * y.std()
-    monkeypatch.setattr(learning, "EXACT_ROWS", 100)
-    assert isinstance(fit("pairs", X, y).reference, ExactReference)
-
-
-@pytest.mark.parametrize("share", [0.3, 1.0])
-def test_the_pool_of_a_reference_is_not_tempered(monkeypatch, share):
-    # its process is that of the kernel, whatever the features of sparse models are drawn from
-    X, y = friedman(100, 11)
-    monkeypatch.setattr(learning, "EXACT_ROWS", 99)
-    monkeypatch.setattr(learning, "POOL", 2000)
-    one, two = fit("fours", X, y, tempering=0.0), fit("fours", X, y, tempering=share)
-    gap = one.predict(X) - two.predict(X)
-    assert np.sqrt(np.mean(gap**2)) < 0.04 * y.std()
+    whole, part = fit("pairs", X, y), fit("pairs", X, y, reference_rows=60)
+    assert part.law == whole.law
+    assert part.noise == whole.noise
+    assert whole.reference.beta.shape == (100, 1)
+    rows = part.data.subset(60, np.random.default_rng(0))
+    assert part.reference.rows.shape[1] == 60
+    truth = dense_process(part.kernel, rows, part.data.Z)
+    np.testing.assert_allclose(
+        part.predict(X)[:, 0], part.data.to_targets(truth)[np.argsort(np.lexsort(X.T[::-1])), 0]
+    )
 
 
 # --- Many inputs ---
@@ -682,15 +653,6 @@ def test_a_stack_of_laws_goes_to_an_estimator():
     assert model.fit(X, y).law_ == law
 
 
-def test_more_rows_than_the_exact_system_takes(monkeypatch):
-    monkeypatch.setattr(learning, "EXACT_ROWS", 20)
-    monkeypatch.setattr(learning, "POOL", 300)
-    X, y = friedman(100, 11)
-    learned = learn_law(X, y, candidates=["pairs"], cv=2, random_state=0)
-    assert set(np.argsort(learned.law.usage())[-5:].tolist()) == {0, 1, 2, 3, 4}
-    assert learned.errors["pairs"] < 0.5 * y.var()
-
-
 def test_many_inputs_of_learn_law(monkeypatch):
     monkeypatch.setattr(learning, "_MOST_INPUTS", 8)
     X, y = friedman(150, 40, seed=1)
@@ -712,7 +674,7 @@ def test_progress_is_told_on_standard_error(capsys):
 
 @pytest.mark.parametrize(
     ("n_rows", "sizes"),
-    [(500, []), (501, [500]), (6001, [500, 6000]), (25_000, [500, 20_000, 6000])],
+    [(500, []), (501, [500]), (4001, [500, 4000]), (25_000, [500, 4000, 6000])],
 )
 def test_samples_of_rows_are_stated(n_rows, sizes):
     notes = sampling_notes(n_rows)
@@ -724,6 +686,7 @@ def test_stated_samples_are_those_that_are_drawn():
     X = np.random.default_rng(0).normal(size=(20_001, 1))
     data = standardise(X, np.sin(X), np.ones(20_001), LawSettings(0))
     assert len(data.Z) == 20_000
+    assert LawSettings(0).reference_rows == 4000
     flat = SimpleNamespace(predict=lambda Z: np.zeros((len(Z), 1)))
     used, rng = np.array([True]), np.random.default_rng(0)
     assert len(make_points(flat, data.Z, data.weights, used, 0.1, rng).Z) == 6000
@@ -803,7 +766,8 @@ def test_complex_targets_are_refused():
 def test_unknown_candidates_are_refused():
     X, y = table()
     with refused(
-        "candidates='triples' is not known; choose one of additive, pairs, fours, isotropic"
+        "candidates='triples' is not known; choose one of additive, pairs, fours, isotropic, "
+        "joint, rough"
     ):
         learn_law(X, y, candidates=["pairs", "triples"])
 
@@ -811,7 +775,8 @@ def test_unknown_candidates_are_refused():
 def test_no_candidates_are_refused():
     X, y = table()
     with refused(
-        "candidates=() names none; pass some of ('additive', 'pairs', 'fours', 'isotropic')"
+        "candidates=() names none; pass some of ('additive', 'pairs', 'fours', 'isotropic', "
+        "'joint', 'rough')"
     ):
         learn_law(X, y, candidates=[])
 

@@ -17,7 +17,18 @@ PRIORS = [
     Prior("three", 3, scale=2.0, spread=0.3, strength=2.0, sparsity=0.1),
     Prior("isotropic fours", 4, isotropic=True, scale=0.2, spread=2.0, sparsity=3.0),
     Prior("noisy", 2, smallest_noise=0.5),
+    Prior("smooth t", 1, full=True, weights="t3", scale=0.2, spread=2.0, strength=3.0),
+    Prior("isotropic t", 1, full=True, isotropic=True, weights="t5"),
+    Prior("rough pairs", 2, weights="cauchy"),
 ]
+
+# E cos(g w) for weights w at scale 1.
+CHARACTERISTIC = {
+    "normal": lambda g: np.exp(-(g**2) / 2),
+    "cauchy": lambda g: np.exp(-np.abs(g)),
+    "t3": lambda g: (1 + np.sqrt(3) * np.abs(g)) * np.exp(-np.sqrt(3) * np.abs(g)),
+    "t5": lambda g: (1 + np.sqrt(5) * np.abs(g) + 5 * g**2 / 3) * np.exp(-np.sqrt(5) * np.abs(g)),
+}
 
 
 def make(prior, m=25, d=4, targets=1, seed=0, weighted=True):
@@ -37,9 +48,9 @@ def symmetric(p, q):
     return sum(np.prod([p[k] for k in S], axis=0) for S in itertools.combinations(range(len(p)), q))
 
 
-def brute_kernel(scales, p, eta, XT, ZT):
+def brute_kernel(scales, p, eta, XT, ZT, weights="normal"):
     gap = XT[:, :, None] - ZT[:, None, :]
-    u = p[:, None, None] * np.exp(-(scales[:, None, None] ** 2) * gap**2 / 2)
+    u = p[:, None, None] * CHARACTERISTIC[weights](scales[:, None, None] * gap)
     return sum(eta[q] * symmetric(u, q) for q in range(1, len(eta)))
 
 
@@ -48,11 +59,19 @@ def dense_value(likelihood, theta):
     prior, d, T = likelihood.prior, len(likelihood.XT), likelihood.y.shape[1]
     own = 1 if prior.isotropic else d
     Q = min(prior.max_order, d)
-    sigma, p = np.exp(theta[:own]), np.exp(theta[own : 2 * own])
-    eta, noise = np.exp(theta[2 * own : 2 * own + Q - 1]), np.exp(theta[-1])
-    assert len(theta) == 2 * own + Q
+    sigma, noise = np.exp(theta[:own]), np.exp(theta[-1])
     every = np.ones(d)
-    K = brute_kernel(sigma * every, p * every, [0.0, 1.0, *eta], likelihood.XT, likelihood.XT)
+    if prior.full:
+        # one order, that of all inputs, whose weight is free; p is 1 and free of charge
+        assert len(theta) == own + 2
+        eta, p = np.exp(theta[own : own + 1]), np.zeros(1)
+        orders, included = [*[0.0] * d, *eta], every
+    else:
+        assert len(theta) == 2 * own + Q
+        p, eta = np.exp(theta[own : 2 * own]), np.exp(theta[2 * own : 2 * own + Q - 1])
+        orders, included = [0.0, 1.0, *eta], p * every
+    X = likelihood.XT
+    K = brute_kernel(sigma * every, included, orders, X, X, prior.weights)
     C = K + 1 + noise * np.diag(1 / likelihood.weights)
     sign, log_det = np.linalg.slogdet(C)
     assert sign == 1
@@ -96,9 +115,10 @@ def test_the_gradient_is_that_of_the_value(prior, targets):
         np.testing.assert_allclose(gradient, truth, rtol=1e-7, atol=1e-7)
 
 
+@pytest.mark.parametrize("prior", [Prior("three", 3), CANDIDATES["rough"]], ids=["three", "rough"])
 @pytest.mark.parametrize("m", [1, 2, 15, 16, 17, 65, 80])
-def test_the_gradient_counts_every_pair_of_rows_in_every_block(m):
-    likelihood = make(Prior("three", 3), m=m)
+def test_the_gradient_counts_every_pair_of_rows_in_every_block(m, prior):
+    likelihood = make(prior, m=m)
     theta = somewhere(likelihood)
     truth = differences(lambda t: likelihood(t)[0], theta)
     np.testing.assert_allclose(likelihood(theta)[1], truth, rtol=1e-7, atol=1e-7)
@@ -108,12 +128,15 @@ def test_the_gradient_counts_every_pair_of_rows_in_every_block(m):
     d=st.integers(1, 4),
     order=st.integers(1, 5),
     isotropic=st.booleans(),
+    full=st.booleans(),
+    weights=st.sampled_from(list(CHARACTERISTIC)),
     targets=st.integers(1, 2),
     seed=st.integers(0, 2**31),
 )
-@settings(deadline=None, max_examples=25)
-def test_value_and_gradient_of_any_size(d, order, isotropic, targets, seed):
-    likelihood = make(Prior("any", order, isotropic=isotropic), 9, d, targets, seed)
+@settings(deadline=None, max_examples=40)
+def test_value_and_gradient_of_any_size(d, order, isotropic, full, weights, targets, seed):
+    prior = Prior("any", order, isotropic=isotropic, full=full, weights=weights)
+    likelihood = make(prior, 9, d, targets, seed)
     assert likelihood.max_order == min(d, order)
     theta = somewhere(likelihood, seed)
     value, gradient = likelihood(theta)
@@ -220,9 +243,13 @@ def test_weight_two_is_the_row_twice(prior, targets):
 def test_the_search_starts_with_all_variables_alike(prior):
     likelihood = make(prior)
     settings = likelihood.settings(likelihood.start())
-    np.testing.assert_allclose(settings.scales, np.full(4, 0.5), rtol=1e-15)
-    np.testing.assert_allclose(settings.inclusion, np.full(4, 0.25), rtol=1e-15)
-    np.testing.assert_array_equal(settings.order_weights, [0.0, *[1.0] * prior.max_order])
+    # the scales of a product shrink with the root of their number
+    scale, included = (0.75 / 2, 1.0) if prior.full else (0.5, 0.25)
+    orders = [1.0] if prior.full else [0.0, *[1.0] * prior.max_order]
+    np.testing.assert_allclose(settings.scales, np.full(4, scale), rtol=1e-14)
+    np.testing.assert_allclose(settings.inclusion, np.full(4, included), rtol=1e-15)
+    np.testing.assert_array_equal(settings.order_weights, orders)
+    assert (settings.weights, settings.full) == (prior.weights, prior.full)
     assert settings.noise == pytest.approx(max(0.1, 2 * prior.smallest_noise))
 
 
@@ -244,6 +271,23 @@ def test_settings_know_kernel_and_variance():
         used.kernel(XT[[0, 2, 3]], ZT[[0, 2, 3]]), settings.kernel(XT, ZT), rtol=1e-14
     )
     assert used.variance() == pytest.approx(settings.variance(), rel=1e-14)
+
+
+@pytest.mark.parametrize("weights", CHARACTERISTIC)
+def test_settings_of_a_joint_law_know_kernel_and_variance(weights):
+    rng = np.random.default_rng(0)
+    scales, used = rng.uniform(0.2, 2, 4), np.array([1.0, 0.0, 1.0, 1.0])
+    settings = KernelSettings(scales, used, np.array([0.6]), 0.1, weights, full=True)
+    XT, ZT = rng.normal(size=(4, 9)), rng.normal(size=(4, 5))
+    truth = brute_kernel(scales, used, [0.0, 0.0, 0.0, 0.6], XT, ZT, weights)
+    np.testing.assert_allclose(settings.kernel(XT, ZT), truth, rtol=1e-13)
+    np.testing.assert_array_equal(settings.kernel(XT), settings.kernel(XT, XT))
+    assert settings.variance() == pytest.approx(0.6, rel=1e-14)
+    np.testing.assert_array_equal(settings.strengths(), scales)
+    some = settings.used()
+    np.testing.assert_allclose(
+        some.kernel(XT[[0, 2, 3]], ZT[[0, 2, 3]]), settings.kernel(XT, ZT), rtol=1e-14
+    )
 
 
 def test_parameters_without_some_inputs_are_those_of_the_others():
@@ -337,6 +381,33 @@ def test_what_is_kept_is_worth_its_price():
     assert not is_cheap(n + 1)
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", ["joint", "rough"])
+def test_a_joint_law_drops_noise_and_keeps_what_is_true(name, seed):
+    XT, y = planted(150, 7, seed=seed)
+    likelihood = Likelihood(XT, y, np.ones(150), CANDIDATES[name])
+    theta, value = likelihood.descend(likelihood.start(), 30)
+    kept = likelihood.worth_keeping(theta, value)
+    assert {1, 4, 5} <= set(kept.tolist())
+    assert len(kept) <= 4
+    small, left = likelihood.restricted(kept), likelihood.without(theta, kept)
+    np.testing.assert_array_equal(left, theta[[*kept, 7, 8]])
+    np.testing.assert_allclose(small(left)[0], dense_value(small, left), rtol=1e-11)
+    # dropping one of those costs more than they are worth
+    rest = np.array([4, 5])
+    cost = likelihood.restricted(rest).value(likelihood.without(theta, rest)) - value
+    assert cost > math.log(150) + 0.25 * 5
+
+
+def test_a_joint_law_of_pure_noise_keeps_a_single_input():
+    rng = np.random.default_rng(0)
+    likelihood = Likelihood(
+        rng.normal(size=(6, 50)), rng.normal(size=(50, 1)), np.ones(50), CANDIDATES["joint"]
+    )
+    theta, value = likelihood.descend(likelihood.start(), 25)
+    assert len(likelihood.worth_keeping(theta, value)) == 1
+
+
 def test_where_nothing_may_go_all_inputs_are_kept():
     XT, y = planted(30)
     XT = XT[[1, 4, 5]]
@@ -344,6 +415,8 @@ def test_where_nothing_may_go_all_inputs_are_kept():
         (Prior("alike", 2, isotropic=True), XT),
         (Prior("one", 1), XT[:1]),
         (Prior("all", 3), XT),
+        (Prior("joint", 1, full=True), XT[:1]),
+        (Prior("alike and joint", 1, full=True, isotropic=True), XT),
     ]:
         likelihood = Likelihood(np.ascontiguousarray(inputs), y, np.ones(30), prior)
         start = likelihood.start()
@@ -385,8 +458,9 @@ def test_shares_of_the_variance_by_hand():
 # --- Threads ---
 
 
-def test_threads_change_no_bit_of_value_and_gradient(on_threads):
-    likelihood = make(Prior("three", 3), m=70, targets=2)
+@pytest.mark.parametrize("prior", [Prior("three", 3), CANDIDATES["rough"]], ids=["three", "rough"])
+def test_threads_change_no_bit_of_value_and_gradient(on_threads, prior):
+    likelihood = make(prior, m=70, targets=2)
     theta = somewhere(likelihood)
     (a, by_a), (b, by_b) = (on_threads(n, lambda: likelihood(theta)) for n in (1, 2))
     assert a == b

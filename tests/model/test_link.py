@@ -366,7 +366,7 @@ def test_what_a_link_cannot_do_is_refused(xy, make_model):
         make_model(link="log").fit(X, np.column_stack([y, y]))
     with pytest.raises(ValueError, match=r"link='yeo-johnson' is for one real .*y is complex"):
         make_model(link="yeo-johnson").fit(X, y + 1j)
-    with pytest.raises(ValueError, match=r"link='sqrt' is not known; choose one of none, log"):
+    with pytest.raises(ValueError, match=r"link='sqrt' is not known; .* none, log, yeo-"):
         make_model(link="sqrt").fit(X, y)
 
 

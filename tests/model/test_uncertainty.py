@@ -11,6 +11,7 @@ from shared import FORMULAS
 
 from harfe import HARFERegressor, HARFERegressorCV
 from harfe._core.folds import make_folds
+from harfe._core.validation import row_weights
 from harfe.datasets import load_real, make_function
 from harfe.model.uncertainty import Uncertainty
 
@@ -61,6 +62,7 @@ def test_leverage_is_the_dense_formula(friedman, activation, weighted, fit_inter
     model.fit(friedman.X, friedman.y, sample_weight=w)
     X_new = np.random.default_rng(1).uniform(-1, 2, (30, 10))
     h = model.uncertainty_.posterior.leverage(X_new)
+    w = row_weights(w, friedman.X, friedman.y)
     np.testing.assert_allclose(h, dense_leverage(model, 1e-2, friedman.X, w, X_new), rtol=1e-8)
 
 
@@ -211,6 +213,7 @@ def test_residuals_are_those_of_fits_without_the_fold(friedman):
     X, y = friedman.X, friedman.y
     w = np.arange(100) % 2 + 1.0
     model = HARFERegressor(**SMALL, residual_cv=4).fit(X, y, sample_weight=w)
+    w = row_weights(w, X, y)
     sizes, counts = [], []
     for train, test in make_folds("cv", 4, X, y, model.seed_):
         fold = HARFERegressor(**SMALL).fit(X[train], y[train], sample_weight=w[train])
@@ -462,8 +465,9 @@ def test_folds_name_the_rows_that_were_passed_also_if_some_do_not_count(friedman
     np.testing.assert_allclose(model.uncertainty_.scores, some.uncertainty_.scores)
 
 
-def test_weights_that_sum_to_little_are_named_when_a_level_is_too_high(friedman):
+def test_few_distinct_rows_are_named_when_a_level_is_too_high(friedman):
     model = HARFERegressor(**SMALL, residual_cv=3)
-    model.fit(friedman.X, friedman.y, sample_weight=np.full(100, 0.05))
+    often = np.repeat(np.arange(5), 20)
+    model.fit(friedman.X[often], friedman.y[often])
     with pytest.raises(ValueError, match=r"of total weight 9 or more, but it is 5;"):
         model.predict(friedman.X, interval=0.9)

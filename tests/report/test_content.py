@@ -214,7 +214,11 @@ def test_weights_count_as_rows_that_occur_often(data):
     weighted = of(fitted, X, y, sample_weight=weights)
     again = np.concatenate([np.arange(80), np.arange(40)])
     repeated = of(fitted, X[again], y[again])
-    assert kinds(weighted) >= {"no held-out rows"}
+    for found in (weighted, repeated):
+        assert "no held-out rows" in kinds(found)
+        assert "other rows" not in kinds(found)
+    fewer, more = of(fitted, X[:60], y[:60]), of(fitted, data.X[:100], data.y[:100])
+    assert "other rows" in kinds(fewer) & kinds(more)
     for a, b in zip(weighted["errors"]["table"], repeated["errors"]["table"], strict=True):
         assert a["rmse"] == pytest.approx(b["rmse"], rel=1e-9)
 

@@ -13,6 +13,7 @@ from sklearn.linear_model import Ridge
 
 import harfe
 from harfe import HARFERegressor, hard_ridge_pursuit, sparse_ridge_problem, sparsity_path
+from harfe._core.validation import row_weights
 
 both_types = pytest.mark.parametrize("dtype", [float, complex])
 
@@ -135,7 +136,8 @@ def test_it_is_what_the_estimator_does_with_its_features():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(90, 4))
     y = np.column_stack([np.sin(X[:, 0] + X[:, 1]), X[:, 2] ** 2 * 50])
-    weights = rng.integers(0, 3, 90)
+    # the estimator weighs rows by ratios alone
+    weights = row_weights(rng.integers(0, 3, 90), X, y)
     settings = {"n_nonzero_coefs": 12, "alpha": 1e-4, "noise_level": 1e-3, "max_iter": 30}
     for init in ("zero", "graded", "swapped"):
         model = HARFERegressor(

@@ -19,6 +19,13 @@ from harfe._core.progress import SearchProgress
 from harfe._core.sklearn_compat import CallbackSupportMixin, with_callbacks
 from harfe._core.threads import one_blas_thread
 from harfe._core.validation import check_inputs, check_targets, count_distinct, row_weights
+from harfe.estimators._grid_values import (
+    candidate_alphas,
+    candidate_orders,
+    candidate_scales,
+    candidate_sizes,
+    largest_size,
+)
 from harfe.estimators.base import ExpansionRegressor
 from harfe.estimators.regressor import HARFERegressor, check_scales, pool_size
 from harfe.features.law import FeatureLaw
@@ -31,13 +38,6 @@ from harfe.learning.likelihood import Prior
 from harfe.model.uncertainty import Uncertainty
 from harfe.selection.engine.limited import LimitedPlan
 from harfe.selection.engine.search import Search
-from harfe.selection.grid_values import (
-    candidate_alphas,
-    candidate_orders,
-    candidate_scales,
-    candidate_sizes,
-    largest_size,
-)
 from harfe.selection.law_search import LawSearch
 from harfe.selection.learn_law import LawRace
 from harfe.selection.link_choice import choose_link

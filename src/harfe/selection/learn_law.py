@@ -359,7 +359,7 @@ def learn_law(
     -----
     Large tables are sampled at random: the likelihood is computed on at most 500 distinct rows (300
     of noisy data while a fold is held out, fewer in its first steps, which find the inputs), and
-    the dense references are fitted to at most 20 000 rows. With more than 100 inputs, the 100 to
+    the dense references are fitted to at most 4000 rows. With more than 100 inputs, the 100 to
     which the likelihood is most sensitive are kept. Inputs that hardly raise the likelihood are
     then left out.
 

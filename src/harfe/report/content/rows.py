@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harfe._core.validation import check_inputs, check_targets, check_weights
+from harfe._core.validation import check_inputs, check_targets, check_weights, count_distinct
 from harfe.explain.anova import check_target
 from harfe.explain.inputs.summary import InputSummary
 from harfe.tables.judging import stored
@@ -91,12 +91,13 @@ class ReportRows:
         return digest.hexdigest()[:16]
 
     def are_those_of(self, model: Any, target: int) -> bool:
-        """Whether these can be the rows of the fit: same total weight, ranges and mean."""
+        """Whether these can be the rows of the fit: same distinct rows, ranges and mean."""
         kept: InputSummary = model.inputs_
         unit = float(np.sqrt(kept.variance_joint[target])) or 1.0
         mean = float(self.share @ model.expansion_.linear(self.X)[:, target])
         return bool(
-            np.isclose(self.weights.sum(), kept.total_weight)
+            # The fit's weights sum to the number of its rows that differ, in any target.
+            count_distinct(self.X, self.y) <= round(kept.total_weight) <= len(self)
             and np.allclose(self.X.min(axis=0), kept.lower)
             and np.allclose(self.X.max(axis=0), kept.upper)
             and abs(mean - float(np.real(kept.mean_prediction[target]))) < 1e-6 * unit
