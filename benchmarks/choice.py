@@ -2,10 +2,11 @@
 
     python benchmarks/choice.py [--splits 2] [--jobs 2] [--only friedman2 housing ...]
 
-For every problem and split of `benchmarks/law.py`, the search runs once; then several rules choose
-from its table, and each choice is fitted on all rows and scored on unseen rows (without noise for
-the Friedman functions; parts of the paper's training rows for the real data). Printed: the
-geometric mean of error / error of the dense reference, over the splits of each problem.
+For every problem and split of `benchmarks/law.py`, the laws are raced and all kinds of models run
+on all folds; then several rules choose from the table, and each choice is fitted on all rows and
+scored on unseen rows (without noise for the Friedman functions; parts of the paper's training rows
+for the real data). Printed: the geometric mean of error / error of the dense reference, over the
+splits of each problem.
 """
 
 from __future__ import annotations
@@ -21,39 +22,45 @@ from law import ALPHAS, FUNCTIONS, REAL, N, load, template_for
 from harfe._core.folds import make_folds
 from harfe._core.threads import one_blas_thread
 from harfe.learning.candidates import CANDIDATES, LawSettings
-from harfe.selection.choosing import Choice, fewest_features
+from harfe.selection.choosing import CellTable, Choice, fewest_features
 from harfe.selection.engine.search import Search
 from harfe.selection.grid_values import candidate_sizes
-from harfe.selection.law_search import LawSearch
 from harfe.selection.learn_law import LawRace
 from harfe.selection.rows import Data
-from harfe.selection.sparse_models import KINDS, SparseSettings, fit_sparse
+from harfe.selection.sparse_models import (
+    KINDS,
+    SparseSettings,
+    close_model,
+    fit_data,
+    matched_fit,
+    sparse_on_fold,
+    sparse_paths,
+)
 
 _EQUAL = 0.005
 
 
-def by_error(search: LawSearch, kinds: tuple[str, ...] = KINDS) -> Choice:
+def by_error(cells: CellTable, kinds: tuple[str, ...] = KINDS) -> Choice:
     """The smallest model of these kinds within 0.5 % of the lowest held-out error."""
-    scores = search.cells.table(range(len(search.race.folds)))[1]
-    left_out = [k for k, kind in enumerate(search.settings.kinds) if kind not in kinds]
+    scores = cells.table(cells.folds("data"))[1]
     merit = scores.copy()
-    merit[left_out] = np.nan
-    return fewest_features(scores, merit, search.settings.sizes, _EQUAL)
+    merit[[kind not in kinds for kind in KINDS]] = np.nan
+    return fewest_features(scores, merit, cells.sizes, _EQUAL)
 
 
-RULES: dict[str, Callable[[LawSearch], Choice]] = {
-    "as it is": lambda search: search.choose("best"),
+RULES: dict[str, Callable[[CellTable], Choice]] = {
+    "as it is": lambda cells: cells.choose(cells.folds("data"), "best"),
     "held-out error alone": by_error,
-    "never on the data": lambda search: by_error(search, KINDS[1:]),
-    "always on the data": lambda search: by_error(search, KINDS[:1]),
-    "weights as drawn": lambda search: by_error(search, KINDS[1:2]),
+    "never on the data": lambda cells: by_error(cells, KINDS[1:]),
+    "always on the data": lambda cells: by_error(cells, KINDS[:1]),
+    "weights as drawn": lambda cells: by_error(cells, KINDS[1:2]),
+    "always trained": lambda cells: by_error(cells, KINDS[3:]),
 }
 
 
 def one(name: str, split: int) -> dict[str, float]:
     """Error of every rule's choice over that of the reference."""
     X, y, X_new, y_new = load(name, split)
-    settings = SparseSettings(KINDS, tuple(candidate_sizes(20, N, N)), ALPHAS)
     data = Data(X, y[:, None], np.ones(len(X)))
     folds = make_folds("cv", 5, X, y, split)
     template = template_for(X, split)
@@ -61,20 +68,31 @@ def one(name: str, split: int) -> dict[str, float]:
         template.seed, template.framing.input_scale, template.framing.input_clip
     )
     race = LawRace(list(CANDIDATES.values()), law_settings, data, folds)
-    search = LawSearch(race, template, settings)
-    Search(search).run()
+    Search(race).run()
+    weights, sizes = race.stacked(), tuple(candidate_sizes(20, N, N))
+    settings = SparseSettings(KINDS, sizes, ALPHAS, race.held_out_error())
+    cells = CellTable(KINDS, sizes, ALPHAS)
+    for f, fold in enumerate(folds):
+        law = race.fit_without(f, weights)
+        cells.add(f, KINDS, sparse_on_fold(template, law, settings, data, fold, None)[0])
 
     def error(prediction: np.ndarray) -> float:
         return float(np.mean((prediction[:, 0] - y_new) ** 2))
 
-    law = race.fit_all(search.weights)
+    law = race.fit_all(weights)
     dense = error(law.predict(X_new))
+    paths = sparse_paths(template, law, settings, data)
     ratios, seen = {}, {}
     for label, rule in RULES.items():
-        choice = rule(search)
+        choice = rule(cells)
         if choice not in seen:
             with one_blas_thread():
-                fit = fit_sparse(template, law, settings, choice, data)
+                if KINDS[choice.pool] == "data":
+                    fit = fit_data(template, law, settings, choice, data)
+                else:
+                    model = close_model(paths[KINDS[choice.pool]], sizes[choice.size], np.inf, 0.0)
+                    assert model is not None
+                    fit = matched_fit(template, law, model, data)
                 seen[choice] = error(fit.expansion.predict(X_new))
         ratios[label] = seen[choice] / dense
     return ratios

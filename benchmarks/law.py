@@ -160,7 +160,7 @@ def variants(full, template, data, fold, X_new, error, errors) -> None:  # type:
     plain = dict(zip(SIZES, match(pool, points, SIZES), strict=True))
     for s, model in plain.items():
         judge(f"{s} features: matched", model)
-    for model in refine(plain[max(SIZES)], points, SIZES):
+    for model in refine([plain[max(SIZES)]], points, SIZES):
         judge(f"{len(model.support)} features: refined", model)
     for share, label in ((0.0, "no tempering"), (1.0, "tempered only")):
         for s, model in sparse_models(full, with_tempering(full.law, share), template).items():

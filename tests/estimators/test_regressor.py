@@ -32,6 +32,7 @@ from harfe._core.sklearn_compat import HAS_CALLBACKS
 from harfe.cli.commands import demo
 from harfe.datasets import make_additive, make_function
 from harfe.features.activations import ACTIVATIONS
+from harfe.features.law_parameters import WEIGHT_LAWS
 from harfe.solvers.homes import RecomputedProblem, StoredProblem
 
 SMALL = {"n_components": 300, "n_nonzero_coefs": 20, "random_state": 0}
@@ -284,14 +285,16 @@ def test_a_row_of_weight_two_is_the_row_twice(friedman, input_scale):
     )
 
 
-def test_auto_sizes_depend_on_the_weights_not_on_the_rows(friedman):
+def test_auto_sizes_count_distinct_rows(friedman):
     rows = np.repeat(np.arange(200), 2)
     copied = HARFERegressor(random_state=0).fit(friedman.X[rows], friedman.y[rows])
     weighted = HARFERegressor(random_state=0)
     weighted.fit(friedman.X, friedman.y, sample_weight=np.full(200, 2.0))
     single = HARFERegressor(random_state=0).fit(friedman.X, friedman.y)
-    assert weighted.n_components_ == copied.n_components_ > single.n_components_
-    assert weighted.n_nonzero_coefs_ == copied.n_nonzero_coefs_ > single.n_nonzero_coefs_
+    half = HARFERegressor(random_state=0).fit(friedman.X[:100], friedman.y[:100])
+    assert weighted.n_components_ == copied.n_components_ == single.n_components_ == 2000
+    assert weighted.n_nonzero_coefs_ == copied.n_nonzero_coefs_ == single.n_nonzero_coefs_ == 20
+    assert (half.n_components_, half.n_nonzero_coefs_) == (1000, 10)
 
 
 def test_a_larger_pool_extends_a_smaller_one(friedman):
@@ -583,7 +586,7 @@ def test_any_finite_table_gives_finite_predictions(rows, columns, seed, data):
         ({"alpha": -1.0}, ["alpha=-1.0", ">= 0"]),
         ({"alpha": np.nan}, ["alpha=nan"]),
         ({"activation": "sine"}, ["activation='sine'", ", ".join(ACTIVATIONS)]),
-        ({"weights": "cauchy"}, ["weights='cauchy'", "normal, uniform"]),
+        ({"weights": "gauss"}, ["weights='gauss'", ", ".join(WEIGHT_LAWS)]),
         ({"bias": True}, ["bias=True", "phase, uniform, none"]),
         ({"scale": 0.0}, ["scale=0.0", "positive"]),
         ({"scale": [1.0, 2.0]}, ["scale=[1.0, 2.0]", "10 inputs"]),

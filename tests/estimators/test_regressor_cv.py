@@ -183,6 +183,7 @@ def test_every_cell_of_the_errors_equals_a_dense_twin(friedman, kind):
     X = friedman.X
     y = friedman.y[:, None]
     w = np.arange(80) % 4 + 0.5 if kind == "weights" else np.ones(80)
+    w *= 80 / w.sum()  # as fits take them
     if kind == "complex":
         y = y + 2j * np.sin(3 * X[:, :1])
     if kind == "two targets":
@@ -334,10 +335,11 @@ def test_pools_that_fall_behind_are_dropped(friedman):
     assert n_folds[model.pools_.index((model.order_, model.scale_))] == 15
 
 
-def test_a_heavy_fold_decides_alone(friedman):
+def test_a_heavy_fold_decides_alone(friedman, monkeypatch):
     wide = {**SMALL, "orders": [1, 2, 3]}
-    heavy = HARFERegressorCV(**wide, cv=2)
-    heavy.fit(friedman.X, friedman.y, sample_weight=np.full(80, 10.0))
+    with monkeypatch.context() as patch:
+        patch.setattr("harfe.selection.race._TELLING_WEIGHT", 40)
+        heavy = HARFERegressorCV(**wide, cv=2).fit(friedman.X, friedman.y)
     assert np.sum(~np.isnan(heavy.mse_path_[:, 0, 0]), axis=1).tolist().count(1) == 3
     light = HARFERegressorCV(**wide, cv=2).fit(friedman.X, friedman.y)
     assert not np.isnan(light.mse_path_).any()
@@ -358,14 +360,15 @@ def test_features_are_drawn_once_for_all_folds(friedman, monkeypatch):
         assert all(pool is drawn[0] for pool in drawn)
 
 
-def test_folds_are_repeated_for_few_rows_by_weight(friedman):
+def test_folds_are_repeated_for_few_distinct_rows(friedman, monkeypatch):
     def splits(**fit):
         return HARFERegressorCV(**TINY).fit(friedman.X, friedman.y, **fit).n_splits_
 
-    assert splits() == 15
-    assert splits(sample_weight=np.full(80, 3.7)) == 15
-    assert splits(sample_weight=np.full(80, 3.8)) == 5
+    assert splits() == splits(sample_weight=np.full(80, 1e3)) == 15
     assert splits(groups=np.arange(80) % 9) == 5
+    monkeypatch.setattr("harfe.estimators.regressor_cv.FEW_ROWS", 80)
+    assert splits() == splits(sample_weight=np.full(80, 1e-3)) == 5
+    assert splits(sample_weight=np.arange(80) > 0) == 15
 
 
 def test_the_same_bits_for_any_number_of_jobs(friedman, fitted):
@@ -558,6 +561,7 @@ def weighted_scorer(estimator, X, y, sample_weight=None):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_scores_are_those_of_the_metric(friedman, scoring, metric, weighted):
     weights = np.arange(80) % 3 + 0.5 if weighted else np.ones(80)
+    weights *= 80 / weights.sum()  # as fits take them
     folds = list(KFold(3, shuffle=True, random_state=0).split(friedman.X))
     model = HARFERegressorCV(**TINY, cv=folds, scoring=scoring, input_clip=None)
     model.fit(friedman.X, friedman.y, sample_weight=weights if weighted else None)

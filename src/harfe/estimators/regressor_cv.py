@@ -316,7 +316,8 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         every_X, every_y = X, y
         X, y, weights = X[counted], y[counted], weights[counted]
         data = Data(X, y.reshape(len(y), -1), weights)
-        link = self._find_link(self._link_kind(data, folds, learns), y, weights)
+        link_kind = self._link_kind(data, folds, learns)
+        link = self._find_link(link_kind, y, weights)
         scoring = make_scoring(self, data, y.ndim, link)
         if link is not None:
             data = replace(data, y=link.forward(data.y))
@@ -345,7 +346,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
             self._finished = {key.hex(): value for key, value in finished.items()}
             with one_blas_thread():
                 outcome = plan.outcome()
-                self._report(outcome)
+                self._report(outcome, link_kind)
                 fit = outcome.fit.with_link(link)
                 self.uncertainty_ = Uncertainty.calibrated(
                     fit.posterior(),
@@ -568,7 +569,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         # The ridge weight of a match is that of the reference's noise, on unit columns.
         return self.alpha_, self.column_scale if self.fit_ == "data" else "rms"
 
-    def _report(self, outcome: SearchOutcome) -> None:
+    def _report(self, outcome: SearchOutcome, link_kind: str) -> None:
         """Fill the attributes that describe the search."""
         self.mse_path_ = outcome.errors
         self.best_score_ = outcome.choice.score
@@ -583,7 +584,7 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         self.cv_results_ = results_of(cells, outcome.scores.reshape(len(cells), -1))
         plain = HARFERegressor().get_params()
         self.best_params_ = params_of_choice(
-            self.get_params(), plain, outcome.fit, outcome.chosen_params
+            self.get_params(), plain, outcome.fit, outcome.chosen_params | {"link": link_kind}
         )
 
 

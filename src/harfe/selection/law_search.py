@@ -412,12 +412,14 @@ class LawSearch:
             path = self.paths.get(kind) or self.paths["matched"]
             known = [self.models[f] for f in self._judged]
             gaps = [models[kind, s].gap for models in known if (kind, s) in models]
-            model = close_model(path, s, max(gaps, default=np.inf))
+            usual = max(gaps, default=np.inf)
+            model = close_model(path, s, usual, self.settings.visible)
             if model is not None:
                 return choice, self._matched_fit(_ALL, model), refused
             refused.append(f"{kind} features")
             without.append(kind)
-            if not self.cells.any_left(self._judged, without):
+            # Fits on y of all rows are only made where they are chosen at once.
+            if not self.cells.any_left(self._judged, [*without, "data"]):
                 best = min(path, key=lambda model: model.gap)
                 return choice, self._matched_fit(_ALL, best), refused
             choice = self._choice(_ALL, without)
@@ -426,10 +428,7 @@ class LawSearch:
         if not self.whole:
             return extent_of_sample(self.race.folds[0], self.race.data)
         laws, sizes, n = len(self.race.shared_folds()), len(self._judged), len(self.race.folds)
-        text = f"laws were compared on {laws} of {n} folds and sizes on {sizes}"
-        if ("data",) in self._parts[1:] and not self.cells.folds("data"):
-            text += ", and features chosen on y were not tried"
-        return text
+        return f"laws were compared on {laws} of {n} folds and sizes on {sizes}"
 
     def _law(self, where: int | None) -> LawFit:
         if where is not _ALL:

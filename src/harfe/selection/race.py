@@ -325,7 +325,7 @@ class Race:
             choice,
             candidates=[(pool.order, pool.scale) for pool in self.pools],
             params=[{"order": pool.order, "scale": pool.scale} for pool in self.pools],
-            chosen_params=pool.params,
+            chosen_params=pool.params | {"input_warp": self.template.framing.input_warp},
             order=pool.order,
             scale=pool.scale,
             kind="data",

@@ -261,7 +261,8 @@ def _matches(template: Template, law: LawFit, settings: SparseSettings) -> dict[
         if "matched" in kinds:
             paths["matched"] = plain
         most = _MOST_REFINED if plain[-1].gap < visible else _MOST_IF_PRECISE
-        per_feature = 1 + np.mean(np.sum(plain[-1].features.present, axis=1))
+        # A reference that is constant has no features.
+        per_feature = 1 + np.sum(plain[-1].features.present) / max(1, len(plain[-1].support))
         small = [s for s in sizes if s <= min(most, _MOST_PARAMETERS / per_feature)]
         if "refined" in kinds:
             paths["refined"] = []
@@ -333,14 +334,20 @@ def fit_data(
     return template.recipe(law.law, s, alpha).fit(data.X, data.y, data.weights)
 
 
-def close_model(path: Sequence[Matched], s: int, usual_gap: float) -> Matched | None:
+def close_model(
+    path: Sequence[Matched], s: int, usual_gap: float, visible: float
+) -> Matched | None:
     """The smallest model with s features or more that is as close to its target as in the folds.
 
-    Training can end in a poor optimum, which the gap reveals; the next size ends elsewhere. None if
-    no model is close.
+    Training can end in a poor optimum, which the gap reveals; the next size ends elsewhere. If no
+    model is close, the closest will do while its gap is below the `visible` error of the reference
+    itself; otherwise None.
     """
     large = [model for model in path if len(model.support) >= s] or path[-1:]
-    return next((model for model in large if model.gap <= _LARGEST_GAP * usual_gap), None)
+    limit = _LARGEST_GAP * usual_gap
+    closest = min(large, key=lambda model: model.gap)
+    found = next((model for model in large if model.gap <= limit), closest)
+    return found if found.gap <= max(limit, visible) else None
 
 
 def matched_fit(template: Template, law: LawFit, model: Matched, data: Data) -> Fit:
