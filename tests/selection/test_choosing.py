@@ -89,3 +89,46 @@ def test_fits_on_y_are_ahead_if_they_are_clearly_better(gain, ahead):
         cells = np.stack([-scores, scores, np.zeros_like(scores)])
         table.add(fold, kinds, cells[:, 2 - len(kinds) :])
     assert table.data_ahead([0, 1]) == ahead
+
+
+def filled(scores):
+    """A table with these scores on two folds, by kind; NaN where a kind was not run."""
+    kinds, sizes = ["data", "matched", "trained"], [2, 4, 8]
+    table = CellTable(kinds, sizes, [0.1])
+    for fold in range(2):
+        for kind, found in scores.items():
+            values = np.array(found, float)[None, :, None]
+            table.add(fold, [kind], np.stack([-values, values, 0 * values]))
+    return table
+
+
+def test_kinds_near_the_best_go_on():
+    scores = {"data": [-9, -9, -0.1], "matched": [-9, -1.0, -2], "trained": [-9, -9, -1.04]}
+    assert filled(scores).near(["trained"], [0, 1])
+    assert filled(scores).near(["matched"], [0])
+    scores["trained"] = [-9, -9, -1.06]  # more than 5 % behind; fits on y do not set the mark
+    assert not filled(scores).near(["trained"], [0, 1])
+    assert filled(scores).near(["matched", "trained"], [0, 1])
+    del scores["trained"]  # not run
+    assert not filled(scores).near(["trained"], [0, 1])
+
+
+def test_the_best_size_is_the_smallest_of_equals():
+    scores = {"matched": [-2, -1.009, -1.0], "trained": [np.nan, -1.0, -0.5]}
+    table = filled(scores)
+    assert table.best_size(["matched"], [0, 1]) == 4
+    assert table.best_size(["trained"], [0]) == 8
+    assert table.best_size(["matched", "trained"], [0, 1]) == 8
+    scores["matched"][1] = -1.011
+    assert filled(scores).best_size(["matched"], [0, 1]) == 8
+
+
+def test_models_of_other_kinds_are_left_if_they_ran_on_all_folds():
+    table = filled({"data": [np.nan, -2, np.nan], "matched": [-1, -1, -1]})
+    assert table.any_left([0, 1], [])
+    assert table.any_left([0, 1], ["data"])
+    assert table.any_left([0, 1], ["matched"])
+    assert not table.any_left([0, 1], ["data", "matched"])
+    del table.cells["data", 1]
+    assert not table.any_left([0, 1], ["matched"])
+    assert table.any_left([0], ["matched"])

@@ -377,8 +377,8 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         if outcome.refused:
             warnings.warn(
                 f"fitted to all rows, {', '.join(outcome.refused)} ended far from what held-out "
-                "rows had promised; the next best candidate was taken. If its error is too large, "
-                "fit again with another random_state",
+                "rows had promised; the next best was taken, if any was left. If its error is too "
+                "large, fit again with another random_state",
                 ConvergenceWarning,
                 stacklevel=2,
             )

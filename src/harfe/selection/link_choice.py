@@ -33,7 +33,8 @@ def choose_link(data: Data, folds: Sequence[Fold], settings: LawSettings) -> str
     y, share = data.y[:, 0], data.weights / data.weights.sum()
     mean = share @ y
     deviation = np.sqrt(share @ (y - mean) ** 2)
-    if not deviation > 0 or abs(share @ ((y - mean) / deviation) ** 3) < _SKEWED:
+    # A constant has no deviation but that of rounding.
+    if deviation <= 1e-12 * abs(mean) or abs(share @ ((y - mean) / deviation) ** 3) < _SKEWED:
         return "none"
     kinds = ["none", "log" if y.min() > 0 else "yeo-johnson"]
     settings = replace(settings, joint_rows=_ROWS)
