@@ -73,9 +73,11 @@ class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
 
     - candidates for the law are fitted by penalised likelihood without each fold, then compared or
       stacked by the error of their dense references on that fold (:func:`learn_law`);
-    - under the winning law, three kinds of sparse models are tried at every size: features chosen
-      on y (the objective of :class:`HARFERegressor`), features chosen to match the reference, and
-      the latter with their weights trained to match it.
+    - under the winning law, four kinds of sparse models are tried: features chosen on y (the
+      objective of :class:`HARFERegressor`; up to 2000 rows), features chosen to match the
+      reference, the latter with their weights refined to match it, and many features trained by
+      first-order steps: to match the reference at many points on up to 4000 rows, to fit all rows
+      beyond.
 
     With ``law="grid"``, pools of features for every (order, scale) are compared, each fitted by the
     objective of :class:`HARFERegressor`: all of them on the first fold or two, the best third on
@@ -93,9 +95,9 @@ class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
         of inputs in `interaction_cst`, `variable_weights`, `weights` or `bias` other than the
         default, or only constant inputs. A given law is used as it is.
     refine : bool, default=True
-        Whether to also try models with trained weights. Their weights are no longer random: they
-        start from drawn features and are trained to match the reference, so far fewer features
-        suffice. False keeps every weight as drawn.
+        Whether to also try models with trained weights, the kinds "refined" and "trained". Their
+        weights are no longer random: they start from drawn features and are trained, so far fewer
+        features suffice. False keeps every weight as drawn.
     orders : int or sequence, default=4
         Only for the grid: candidates for `order`, each a number of inputs, or several for a mixed
         pool, e.g. ``[1, 2, (1, 2)]``. An int takes that many of 2, 1, (1, 2), 3, ...
@@ -103,7 +105,8 @@ class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
         Only for the grid: candidates for `scale`. An int takes that many from 0.2 to 4.
     n_nonzero_coefs : int or array, default=20
         Candidates for the size s, the number of features kept. An int takes that many from 2 to
-        400, or to the number of rows of a training fold if that is smaller.
+        the largest: 80 times the cube root of the rows with a learned law (but 400 at least and
+        4000 at most), 400 in a grid, and never more than distinct rows in a training fold.
     alphas : int or array, default=14
         Candidates for `alpha`. An int takes that many from 1e-12 to 10.
     cv : int, splitter, iterable or None, default=None
@@ -119,12 +122,21 @@ class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
         The best mean score, or the fewest features within one standard error of it. With a learned
         law and without `scoring`, models that match the reference are ranked by held-out error plus
         their distance from the reference on those rows, "best" takes the fewest features within
-        1 % of the best, and fits on y must beat the matches by two standard errors. After the
-        first fold, fits on y go on only if they are ahead.
+        1 % of the best (less from 1000 rows on, in proportion to the root of their number), and
+        fits on y must beat the matches by two standard errors. After the first fold, fits on y go
+        on only if they are ahead, and other kinds and sizes only if they are near the best.
+    input_warp : {"auto", "none", "log", "rank"}, default="auto"
+        Warp of the inputs, as in :class:`HARFERegressor`. With "auto", laws of inputs as they are,
+        of their logarithms and of their ranks compete; in a grid it is "none".
+    link : {"auto", "none", "log", "yeo-johnson"}, default="auto"
+        Scale of the target, as in :class:`HARFERegressor`. With "auto", a skewed target is fitted on
+        the scale of its logarithm (if it is positive) or of a power if that clearly lowers the error
+        on held-out rows; in a grid, with several targets or with `scoring` it is "none". With a
+        link, errors and scores of the search are those on its scale, unless `scoring` is given,
+        which sees the units of y.
     activation, weights, bias, interaction_cst, variable_weights, max_iter, tol, fit_intercept, \
-input_scale, input_clip, input_warp, column_scale, link, memory_budget
-        As in :class:`HARFERegressor`. With a link, errors and scores of the search are those on its
-        scale, unless `scoring` is given, which sees the units of y.
+input_scale, input_clip, column_scale, memory_budget
+        As in :class:`HARFERegressor`.
     n_jobs : int or None, default=None
         Number of candidates and folds fitted side by side, in threads of this process. None and -1
         use all threads that numba may use (``numba.set_num_threads``; one in joblib's workers),
@@ -154,9 +166,9 @@ input_scale, input_clip, input_warp, column_scale, link, memory_budget
         how often and at which scales, on inputs in the units of `input_scale`.
     learned_law_ : LearnedLaw or None
         How it was learned: candidate or stack, their errors, the noise; ``summary()`` as text.
-    fit_ : {"data", "matched", "refined"}
-        Kind of fit: features chosen on y, chosen to match the reference, or with their weights
-        trained to match it.
+    fit_ : {"data", "matched", "refined", "trained"}
+        Kind of fit: features chosen on y, chosen to match the reference, with their weights refined
+        to match it, or many features trained by first-order steps.
     n_nonzero_coefs_ : int
         Number of features kept, s.
     order_ : int or tuple of int
@@ -192,8 +204,8 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         As in :class:`HARFERegressor`, but if `fit_` is not "data", ``history_`` has the ``"gap"``
         to the reference instead of an objective. The out-of-fold residuals behind ``uncertainty_``
         account for the selection: the rows of a fold are predicted with a law fitted without them,
-        and with the size and kind of fit chosen on the other folds. If `fit_` is "refined",
-        ``weights_`` and ``bias_`` hold the trained features in place of those they started from.
+        and with the size and kind of fit chosen on the other folds. If `fit_` is "refined" or
+        "trained", ``weights_`` and ``bias_`` hold the trained features in place of those they started from.
 
     See Also
     --------
@@ -202,12 +214,16 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
 
     Notes
     -----
-    A learned law does not use all rows of a large table; random samples replace them. The
-    likelihood is computed on at most 500 distinct rows (300 of noisy data while a fold is held
-    out), references are fitted to at most 20 000 rows, and features match them at no more than 6000
-    of these.
-    Held-out errors, features chosen on y and the out-of-fold residuals use all rows. With
-    ``verbose=True``, and on the report page, the sizes of the samples are stated.
+    On a large table, random samples of the rows decide what more rows would not change. The
+    likelihood of a law is computed on at most 500 distinct rows (300 of noisy data while a fold is
+    held out, 1000 for joint laws of all rows), references are fitted to at most 4000 rows, and the
+    law is chosen by its errors on at most 5000 held-out rows. Trained features, their coefficients,
+    the held-out errors of models and the out-of-fold residuals use all rows; models are compared on
+    two folds from 10 000 rows on, and on one from 50 000. With ``verbose=True``, and on the report
+    page, the sizes of the samples are stated.
+
+    A law or model of all rows whose error is far from what held-out rows promised is refused in
+    favour of the next candidate, with a warning.
 
     Examples
     --------

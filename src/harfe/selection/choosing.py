@@ -14,14 +14,18 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-# Mean errors this close to the lowest count as equal: the fewest features win.
-_EQUAL = 0.01
+# Mean errors this close to the lowest count as equal: the fewest features win. More rows than these
+# tell smaller differences.
+_EQUAL, _EQUAL_ROWS = 0.01, 1000
 
 # Fits on the data go on if their mean score is better by this share on the first folds.
 _AHEAD = 0.05
 
 # Other kinds of models go on if their mean score is worse by at most this share.
 _BEHIND = 0.05
+
+# A match loses against its reference if it strays from it by more than this share of its error.
+_LOSS = 0.03
 
 # Fits on the data must beat the best match by this many standard errors over the folds.
 _CLEARLY = 2.0
@@ -44,6 +48,8 @@ class CellTable:
     Attributes
     ----------
     kinds, sizes, alphas : sequences
+    equal : float
+        Share of the lowest error within which errors count as equal.
     cells : dict
         (kind, fold) -> array of shape (3, sizes, alphas).
     """
@@ -51,6 +57,7 @@ class CellTable:
     kinds: Sequence[str]
     sizes: Sequence[int]
     alphas: Sequence[float]
+    equal: float = _EQUAL
     cells: dict[tuple[str, int], NDArray[np.float64]] = field(default_factory=dict)
 
     def add(self, fold: int, kinds: Sequence[str], table: NDArray[np.float64]) -> None:
@@ -85,10 +92,16 @@ class CellTable:
         lead = max(score for kind, score in best.items() if kind != "data")
         return bool(max(best[kind] for kind in kinds) >= lead - _BEHIND * abs(lead))
 
+    def strays(self, kinds: Sequence[str], folds: Sequence[int]) -> bool:
+        """Whether the best of some kinds strays visibly from its reference."""
+        _, scores, straying = self.table(folds)[:, [list(self.kinds).index(kind) for kind in kinds]]
+        best = _highest(scores - straying)
+        return bool(straying[best].mean() > -_LOSS * scores[best].mean())
+
     def best_size(self, kinds: Sequence[str], folds: Sequence[int]) -> int:
         """Smallest size of some kinds with a mean score that counts as equal to the best."""
         scores = self.table(folds)[1][[list(self.kinds).index(kind) for kind in kinds]]
-        return self.sizes[fewest_features(scores, scores, self.sizes, _EQUAL).size]
+        return self.sizes[fewest_features(scores, scores, self.sizes, self.equal).size]
 
     def any_left(self, folds: Sequence[int], without: Sequence[str]) -> bool:
         """Whether models of other kinds have been run on all of these folds."""
@@ -114,7 +127,13 @@ class CellTable:
         if scored:
             slack = None if selection == "one_se" else 0.0
             return fewest_features(scores, scores, self.sizes, slack)
-        return choose_cell(scores, straying, is_data, self.sizes, selection)
+        slack = {"best": self.equal, "one_se": None}[selection]
+        return choose_cell(scores, straying, is_data, self.sizes, slack)
+
+
+def equal_errors(n_rows: int) -> float:
+    """Share of an error within which others count as equal, for so many rows."""
+    return float(_EQUAL * min(1.0, np.sqrt(_EQUAL_ROWS / n_rows)))
 
 
 def choose_cell(
@@ -122,7 +141,7 @@ def choose_cell(
     straying: NDArray[np.float64],
     on_data: NDArray[np.bool_],
     sizes: Sequence[int],
-    selection: str,
+    slack: float | None,
 ) -> Choice:
     """Pick a kind, size and ridge weight by negative mean squared errors.
 
@@ -137,19 +156,18 @@ def choose_cell(
     on_data : bool array of shape (kinds,)
         Which kinds are fits on the data.
     sizes : sequence of int
-    selection : {"best", "one_se"}
-        The fewest features within 1 % of the best, or within one standard error.
+    slack : float or None
+        The fewest features within this share of the best win; None is one standard error.
     """
     data = np.where(on_data[:, None, None, None], scores, np.nan)
     matches = np.where(on_data[:, None, None, None], np.nan, scores - straying)
-    rank = {"best": _EQUAL, "one_se": None}[selection]
     if not np.isfinite(_means(matches)).any():
-        return fewest_features(scores, data, sizes, rank)
+        return fewest_features(scores, data, sizes, slack)
     if np.isfinite(_means(data)).any():
         ahead = scores[_highest(data)] - scores[_highest(matches)]
         if ahead.mean() > _CLEARLY * _standard_error(ahead):
-            return fewest_features(scores, data, sizes, rank)
-    return fewest_features(scores, matches, sizes, rank)
+            return fewest_features(scores, data, sizes, slack)
+    return fewest_features(scores, matches, sizes, slack)
 
 
 def choose(scores: NDArray[np.float64], sizes: Sequence[int], selection: str) -> Choice:

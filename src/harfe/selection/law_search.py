@@ -23,7 +23,8 @@ import numpy as np
 
 from harfe.learning.candidates import LawFit
 from harfe.learning.matching import Matched
-from harfe.selection.choosing import CellTable, Choice
+from harfe.learning.reference import EXACT_ROWS
+from harfe.selection.choosing import CellTable, Choice, equal_errors
 from harfe.selection.engine.plan import Cost, Digest, Stage, Task
 from harfe.selection.learn_law import LawRace
 from harfe.selection.race import path_cost, path_memory
@@ -51,6 +52,8 @@ _NEAR = 2.1
 
 # A law of all rows is refused if its error on these rows is so many times that on held-out rows.
 _BROKEN_PROMISE = 2.0
+
+_TRAINED = ("trained",)
 
 # All rows, where others are named by the fold that they leave out.
 _ALL = None
@@ -128,9 +131,10 @@ class LawSearch:
 
     def __post_init__(self) -> None:
         kinds = self.settings.kinds
-        self.cells = CellTable(kinds, self.settings.sizes, self.settings.alphas)
+        equal = equal_errors(len(self.race.data.X))
+        self.cells = CellTable(kinds, self.settings.sizes, self.settings.alphas, equal)
         # Kinds that are tried together.
-        parts = [("matched", "refined"), ("trained",), ("data",)]
+        parts = [("matched", "refined"), _TRAINED, ("data",)]
         parts = [tuple(kind for kind in part if kind in kinds) for part in parts]
         self._parts: list[tuple[str, ...]] = [part for part in parts if part]
         self._alive = self._parts
@@ -152,9 +156,14 @@ class LawSearch:
         framing = replace(self.template.framing, input_warp=warp)
         self.template = replace(self.template, framing=framing)
         self.settings = replace(self.settings, visible=self.race.held_out_error())
+        self._alive = self._parts if self._fits_rows else [p for p in self._parts if p != _TRAINED]
         yield Stage(self._first_tasks, needed=True, reserve=self._other_costs(1))
         if not self._judged:
             return
+        if _TRAINED in self._parts and _TRAINED not in self._alive and self._lossy():
+            yield Stage(self._training_tasks, reserve=self._other_costs(1))
+            if self.cells.folds("trained"):
+                self._alive = self._parts
         self._narrow()
         yield Stage(self._other_tasks, needed=self.whole and self._matches)
         yield Stage(self._data_fit_tasks, needed=not self._matches)
@@ -194,7 +203,7 @@ class LawSearch:
     def _first_tasks(self) -> list[Task]:
         """All kinds on the first fold, and the law of all rows."""
         base = self.race.digest()
-        tasks = [self._sparse_task(self._folds[0], part, base, "first") for part in self._parts]
+        tasks = [self._sparse_task(self._folds[0], part, base, "first") for part in self._alive]
         if self.whole:
             arguments = (self.race, self.weights)
             key = base.key("law", {self.race.priors[k]: w for k, w in self.weights.items()})
@@ -202,12 +211,24 @@ class LawSearch:
             tasks.append(Task(("law",), "all rows", law_of_all, arguments, key, costs, "first"))
         return tasks
 
+    @property
+    def _fits_rows(self) -> bool:
+        """Whether training is all there is, or fits rows that the reference does not know."""
+        return len(self.race.data.X) > EXACT_ROWS or self._parts[0] == _TRAINED
+
+    def _lossy(self) -> bool:
+        """Whether matches lose against their reference; otherwise training more has no point."""
+        return self.race.scoring is not None or self.cells.strays(self._parts[0], self._folds[:1])
+
+    def _training_tasks(self) -> list[Task]:
+        return [self._sparse_task(self._folds[0], _TRAINED, self.race.digest(), "first")]
+
     def _narrow(self) -> None:
         """Leave out kinds that are behind on the first fold, and sizes far from the best there."""
         tried = self._folds[:1]
-        self._alive = [part for part in self._parts if self._may_win(part, tried)]
+        self._alive = [part for part in self._alive if self._may_win(part, tried)]
         for part in self._alive:
-            if part == ("trained",):
+            if part == _TRAINED:
                 best = self.cells.best_size(part, tried)
                 self.settings = replace(self.settings, trained=(best,))
             elif part != ("data",):
