@@ -129,10 +129,10 @@ class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
         Warp of the inputs, as in :class:`HARFERegressor`. With "auto", laws of inputs as they are,
         of their logarithms and of their ranks compete; in a grid it is "none".
     link : {"auto", "none", "log", "yeo-johnson"}, default="auto"
-        Scale of the target, as in :class:`HARFERegressor`. With "auto", a skewed target is fitted on
-        the scale of its logarithm (if it is positive) or of a power if that clearly lowers the error
-        on held-out rows; in a grid, with several targets or with `scoring` it is "none". With a
-        link, errors and scores of the search are those on its scale, unless `scoring` is given,
+        Scale of the target, as in :class:`HARFERegressor`. With "auto", a skewed target is fitted
+        on the scale of its logarithm (if it is positive) or of a power if that clearly lowers the
+        error on held-out rows; in a grid, with several targets or with `scoring` it is "none". With
+        a link, errors and scores of the search are those on its scale, unless `scoring` is given,
         which sees the units of y.
     activation, weights, bias, interaction_cst, variable_weights, max_iter, tol, fit_intercept, \
 input_scale, input_clip, column_scale, memory_budget
@@ -205,7 +205,8 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         to the reference instead of an objective. The out-of-fold residuals behind ``uncertainty_``
         account for the selection: the rows of a fold are predicted with a law fitted without them,
         and with the size and kind of fit chosen on the other folds. If `fit_` is "refined" or
-        "trained", ``weights_`` and ``bias_`` hold the trained features in place of those they started from.
+        "trained", ``weights_`` and ``bias_`` hold the trained features in place of those they
+        started from.
 
     See Also
     --------

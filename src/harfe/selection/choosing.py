@@ -103,6 +103,14 @@ class CellTable:
         scores = self.table(folds)[1][[list(self.kinds).index(kind) for kind in kinds]]
         return self.sizes[fewest_features(scores, scores, self.sizes, self.equal).size]
 
+    def near_sizes(self, kinds: Sequence[str], folds: Sequence[int]) -> tuple[int, ...]:
+        """`best_size`, and larger ones with a mean score that is not far behind."""
+        best = self.best_size(kinds, folds)
+        near = (s for s in self.sizes if s >= best)
+        scores = self.table(folds)[1][[list(self.kinds).index(kind) for kind in kinds]]
+        mean = dict(zip(self.sizes, _means(scores).max(axis=(0, 2)), strict=True))
+        return tuple(s for s in near if mean[s] >= mean[best] - _BEHIND * abs(mean[best]))
+
     def any_left(self, folds: Sequence[int], without: Sequence[str]) -> bool:
         """Whether models of other kinds have been run on all of these folds."""
         scores = self.table(folds)[1]

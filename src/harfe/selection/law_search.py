@@ -229,8 +229,8 @@ class LawSearch:
         self._alive = [part for part in self._alive if self._may_win(part, tried)]
         for part in self._alive:
             if part == _TRAINED:
-                best = self.cells.best_size(part, tried)
-                self.settings = replace(self.settings, trained=(best,))
+                near = self.cells.near_sizes(part, tried)
+                self.settings = replace(self.settings, trained=near)
             elif part != ("data",):
                 best, sizes = self.cells.best_size(part, tried), self.settings.to_match
                 near = tuple(s for s in sizes if best / _NEAR <= s <= best * _NEAR)
