@@ -136,7 +136,9 @@ class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
         which sees the units of y.
     activation, weights, bias, interaction_cst, variable_weights, max_iter, tol, fit_intercept, \
 input_scale, input_clip, column_scale, memory_budget
-        As in :class:`HARFERegressor`.
+        As in :class:`HARFERegressor`; but under a learned law, whose scales adapt to each input,
+        `input_clip` clips only beyond three times the distance at which the outermost hundredth of
+        the rows begins, so that the tail of a skewed input stays.
     n_jobs : int or None, default=None
         Number of candidates and folds fitted side by side, in threads of this process. None and -1
         use all threads that numba may use (``numba.set_num_threads``; one in joblib's workers),
