@@ -124,6 +124,14 @@ def test_the_best_size_is_the_smallest_of_equals():
     assert filled(scores).best_size(["matched"], [0, 1]) == 8
 
 
+def test_larger_sizes_that_are_near_the_best_go_on():
+    scores = {"matched": [-1.04, -1.0, -1.04], "trained": [-1.0, -1.06, -1.04]}
+    assert filled(scores).near_sizes(["matched"], [0, 1]) == (4, 8)
+    assert filled(scores).near_sizes(["trained"], [0, 1]) == (2, 8)
+    scores["matched"][2] = np.nan
+    assert filled(scores).near_sizes(["matched"], [0]) == (4,)
+
+
 def test_models_of_other_kinds_are_left_if_they_ran_on_all_folds():
     table = filled({"data": [np.nan, -2, np.nan], "matched": [-1, -1, -1]})
     assert table.any_left([0, 1], [])
