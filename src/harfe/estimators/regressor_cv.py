@@ -106,7 +106,7 @@ class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
     n_nonzero_coefs : int or array, default=20
         Candidates for the size s, the number of features kept. An int takes that many from 2 to
         the largest: 80 times the cube root of the rows with a learned law (but 400 at least and
-        4000 at most), 400 in a grid, and never more than distinct rows in a training fold.
+        2000 at most), 400 in a grid, and never more than distinct rows in a training fold.
     alphas : int or array, default=14
         Candidates for `alpha`. An int takes that many from 1e-12 to 10.
     cv : int, splitter, iterable or None, default=None
