@@ -21,10 +21,10 @@ from law import ALPHAS, FUNCTIONS, REAL, N, load, template_for
 
 from harfe._core.folds import make_folds
 from harfe._core.threads import one_blas_thread
+from harfe.estimators._grid_values import candidate_sizes
 from harfe.learning.candidates import CANDIDATES, LawSettings
 from harfe.selection.choosing import CellTable, Choice, fewest_features
 from harfe.selection.engine.search import Search
-from harfe.selection.grid_values import candidate_sizes
 from harfe.selection.learn_law import LawRace
 from harfe.selection.rows import Data
 from harfe.selection.sparse_models import (

@@ -24,8 +24,9 @@ def column(*values):
     return np.array(values, dtype=float)[:, None]
 
 
-def bounds_of(X, spreads=5.0, weights=None):
-    return find_map(X, np.ones(len(X)) if weights is None else weights, spreads)
+def bounds_of(X, spreads=5.0, weights=None, keep_tails=False):
+    weights = np.ones(len(X)) if weights is None else weights
+    return find_map(X, weights, spreads, keep_tails=keep_tails)
 
 
 def assert_infinite(bounds, d=1):
@@ -37,12 +38,13 @@ def assert_infinite(bounds, d=1):
 # --- Finding them, by hand ---
 
 
+@pytest.mark.parametrize("keep_tails", [False, True])
 @pytest.mark.parametrize("spreads", [5.0, 2.5, 2, 1.5])
-def test_bounds_are_robust_spreads_about_the_median_but_beyond_the_bulk(spreads):
+def test_bounds_are_robust_spreads_about_the_median(spreads, keep_tails):
     # ranks 1 .. 8 of 8: quartiles are the 2nd and 6th value, the median the 4th; without two values
     # on each side, the bulk ends at the quartiles
-    bounds = bounds_of(column(70, 10, 30, 20, 60, 40, 1e6, 50), spreads)
-    half = max(spreads * (60 - 20) / NORMAL_IQR, 3 * (60 - 40))
+    bounds = bounds_of(column(70, 10, 30, 20, 60, 40, 1e6, 50), spreads, keep_tails=keep_tails)
+    half = max(spreads * (60 - 20) / NORMAL_IQR, 3 * (60 - 40) * keep_tails)
     assert bounds.lower[0] == pytest.approx(40 - half, rel=1e-14)
     assert bounds.upper[0] == pytest.approx(40 + half, rel=1e-14)
     assert bounds.finite.tolist() == [True]
@@ -67,42 +69,51 @@ def test_only_inputs_with_outliers_are_bounded():
 
 
 # ranks 3, 5 and 7 of 9 are quartiles and median; the bulk ends at rank 7
-@pytest.mark.parametrize(("spreads", "upper"), [(2, 11.0), (3, 5 + 3 * (7 - 3) / NORMAL_IQR)])
-def test_values_just_within_are_no_outliers(spreads, upper):
+@pytest.mark.parametrize(
+    ("spreads", "keep_tails", "upper"),
+    [
+        (2, False, 5 + 2 * (7 - 3) / NORMAL_IQR),
+        (2, True, 11.0),
+        (3, True, 5 + 3 * (7 - 3) / NORMAL_IQR),
+    ],
+)
+def test_values_just_within_are_no_outliers(spreads, keep_tails, upper):
     body = np.arange(1.0, 9.0)
-    assert_infinite(bounds_of(column(*body, upper * (1 - 1e-12)), spreads))
-    bounds = bounds_of(column(*body, upper * (1 + 1e-12)), spreads)
+    within, beyond = (column(*body, upper * (1 + sign * 1e-12)) for sign in (-1, 1))
+    assert_infinite(bounds_of(within, spreads, keep_tails=keep_tails))
+    bounds = bounds_of(beyond, spreads, keep_tails=keep_tails)
     assert bounds.upper[0] == pytest.approx(upper, rel=1e-14)
 
 
-def test_a_skewed_tail_is_no_outlier():
+def test_a_skewed_tail_may_be_kept():
     X = np.exp(1.2 * np.random.default_rng(0).normal(size=(2000, 1)))
     low, middle, high = np.quantile(X, [0.25, 0.5, 0.75])
     beyond = middle + 5 * (high - low) / NORMAL_IQR < X
     assert np.mean(beyond) > 0.01
-    assert_infinite(bounds_of(X))
+    assert bounds_of(X).finite.all()
+    assert_infinite(bounds_of(X, keep_tails=True))
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_typing_error_among_the_rows_of_a_skewed_input_is_an_outlier(sign):
     X = sign * np.exp(np.random.default_rng(0).normal(size=(200, 1)))
-    assert_infinite(bounds_of(X))
+    assert_infinite(bounds_of(X, keep_tails=True))
     ranked = np.sort(np.abs(X[:, 0]))
     X[17] = sign * 1e4
-    bounds = bounds_of(X)
+    bounds = bounds_of(X, keep_tails=True)
     bound = (bounds.upper if sign > 0 else -bounds.lower)[0]
     assert ranked[-1] < bound < 100
     # three in 200 are more than a hundredth
     X[[18, 19]] = sign * 1e4
-    assert_infinite(bounds_of(X))
+    assert_infinite(bounds_of(X, keep_tails=True))
 
 
 def test_the_bulk_is_all_but_a_hundredth_of_the_rows_on_each_side():
     # of 1000 rows, ten may be far above: the eleventh is part of the bulk
     x = np.append(np.linspace(-1, 1, 989), [100.0] * 11)[:, None]
-    assert_infinite(bounds_of(x))
+    assert_infinite(bounds_of(x, keep_tails=True))
     x[-11] = 2.0
-    bounds = bounds_of(x)
+    bounds = bounds_of(x, keep_tails=True)
     assert bounds.finite.tolist() == [True]
     median, spread = np.sort(x[:, 0])[499], np.quantile(x, 0.75) - np.quantile(x, 0.25)
     assert bounds.upper[0] == pytest.approx(median + 3 * (2 - median), rel=1e-12)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harfe.selection.choosing import CellTable, Choice, choose_cell, fewest_features
+from harfe.selection.choosing import CellTable, Choice, choose_cell, equal_errors, fewest_features
 
 SIZES = (5, 10)
 ON_DATA = np.array([True, False, False])
@@ -23,7 +23,8 @@ def cells(**known):
 def choose(scores, straying=None, selection="best"):
     if straying is None:
         straying = np.where(ON_DATA[:, None, None, None], np.nan, np.zeros_like(scores))
-    return choose_cell(scores, straying, ON_DATA, SIZES, selection)
+    slack = {"best": 0.01, "one_se": None}[selection]
+    return choose_cell(scores, straying, ON_DATA, SIZES, slack)
 
 
 def test_the_fewest_features_within_one_percent():
@@ -123,6 +124,14 @@ def test_the_best_size_is_the_smallest_of_equals():
     assert filled(scores).best_size(["matched"], [0, 1]) == 8
 
 
+def test_larger_sizes_that_are_near_the_best_go_on():
+    scores = {"matched": [-1.04, -1.0, -1.04], "trained": [-1.0, -1.06, -1.04]}
+    assert filled(scores).near_sizes(["matched"], [0, 1]) == (4, 8)
+    assert filled(scores).near_sizes(["trained"], [0, 1]) == (2, 8)
+    scores["matched"][2] = np.nan
+    assert filled(scores).near_sizes(["matched"], [0]) == (4,)
+
+
 def test_models_of_other_kinds_are_left_if_they_ran_on_all_folds():
     table = filled({"data": [np.nan, -2, np.nan], "matched": [-1, -1, -1]})
     assert table.any_left([0, 1], [])
@@ -132,3 +141,30 @@ def test_models_of_other_kinds_are_left_if_they_ran_on_all_folds():
     del table.cells["data", 1]
     assert not table.any_left([0, 1], ["matched"])
     assert table.any_left([0], ["matched"])
+
+
+def test_matches_that_stray_by_a_share_of_the_error_lose():
+    table = CellTable(["matched", "refined"], [2, 4], [0.1])
+    scores = np.array([[[-3.0], [-1.0]], [[-2.0], [-1.02]]])
+    for share, loses in ((0.029, False), (0.031, True)):
+        straying = np.full(scores.shape, 0.5)
+        straying[:, 1, 0] = share, 0.02
+        for fold in range(2):
+            cells = np.stack([-scores, scores, straying])
+            table.add(fold, table.kinds, cells)
+        assert table.strays(["matched"], [0, 1]) == loses
+    # of several kinds, the one whose error and straying are lowest in all
+    straying[1, 1, 0] = 0.0
+    table.add(0, table.kinds, np.stack([-scores, scores, straying]))
+    assert not table.strays(["matched", "refined"], [0])
+
+
+@pytest.mark.parametrize(("m", "equal"), [(50, 0.01), (1000, 0.01), (4000, 0.005), (10**5, 0.001)])
+def test_more_rows_tell_smaller_differences(m, equal):
+    assert equal_errors(m) == pytest.approx(equal)
+    table = CellTable(["matched"], [2, 4], [0.1], equal_errors(m))
+    for share, size in ((0.99, 2), (1.01, 4)):
+        scores = np.array([[[-1.0 - share * equal], [-1.0]]])
+        table.add(0, ["matched"], np.stack([-scores, scores, 0 * scores]))
+        assert table.best_size(["matched"], [0]) == size
+        assert table.sizes[table.choose([0], "best").size] == size

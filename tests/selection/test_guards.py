@@ -77,6 +77,12 @@ def test_if_all_laws_fail_the_best_is_taken_and_all_are_named(monkeypatch):
         assert fit(X, y).learned_law_.candidate == best
 
 
+def every_kind(monkeypatch):
+    """All kinds but fits on y run on all folds."""
+    monkeypatch.setattr(law_search.CellTable, "near", lambda *_: True)
+    monkeypatch.setattr(law_search.CellTable, "strays", lambda *_: True)
+
+
 def break_models(monkeypatch, fails):
     """Models of all rows of certain kinds end far from their target."""
     models_of_all = law_search.models_of_all
@@ -92,7 +98,7 @@ def break_models(monkeypatch, fails):
 @pytest.mark.usefixtures("quick")
 def test_a_kind_that_fails_on_all_rows_gives_way_to_the_next(monkeypatch):
     X, y = make()
-    monkeypatch.setattr(law_search.CellTable, "near", lambda *_: True)
+    every_kind(monkeypatch)
     kind = fit(X, y).fit_
     assert kind != "data"
     break_models(monkeypatch, lambda name: name == kind)
@@ -106,7 +112,7 @@ def test_a_kind_that_fails_on_all_rows_gives_way_to_the_next(monkeypatch):
 @pytest.mark.parametrize("data_ran", [False, True])
 def test_if_all_kinds_fail_there_is_a_model_and_all_are_named(monkeypatch, data_ran):
     X, y = make()
-    monkeypatch.setattr(law_search.CellTable, "near", lambda *_: True)
+    every_kind(monkeypatch)
     monkeypatch.setattr(law_search.CellTable, "data_ahead", lambda *_: data_ran)
     break_models(monkeypatch, lambda name: True)
     with pytest.warns(ConvergenceWarning, match=REFUSED) as told:

@@ -83,6 +83,7 @@ def thorough():
         patch.setattr(learn_law, "_CLOSE", 1e9)
         patch.setattr(choosing, "_AHEAD", -1e9)
         patch.setattr(choosing, "_BEHIND", 1e9)
+        patch.setattr(choosing, "_LOSS", -1.0)
         patch.setattr(law_search, "_NEAR", 1e9)
         for how_many in ("_SECOND", "_FINALISTS"):
             patch.setattr(learn_law, how_many, 99)
@@ -425,7 +426,8 @@ def a_search(scores, scoring=None, straying=None):
     """A search whose scores are known: (kinds, sizes, alphas, folds)."""
     settings = SparseSettings(("data", "matched", "refined"), (5, 10), (1e-3, 1e-1))
     folds = [(np.arange(2), np.arange(2, 4))] * scores.shape[-1]
-    search = LawSearch(LawRace([], None, None, folds, scoring), None, settings)
+    data = Data(np.empty((4, 1)), np.empty((4, 1)), np.ones(4))
+    search = LawSearch(LawRace([], None, data, folds, scoring), None, settings)
     straying = np.zeros_like(scores) if straying is None else straying
     cells = np.stack([-scores, scores, straying])
     for f in range(len(folds)):
@@ -788,7 +790,7 @@ def test_uncertainty_follows_from_models_without_the_fold(xy, single):
     for f, (train, test) in enumerate(folds):
         law = laws[f]
         _, scores, straying = np.delete(cells, f, axis=-1)
-        choice = choose_cell(scores, straying, np.array([True, False, False, False]), SIZES, "best")
+        choice = choose_cell(scores, straying, np.array([True, False, False, False]), SIZES, 0.01)
         kind, s = model.pools_[choice.pool], SIZES[choice.size]
         assert kind != "data"
         found = tried[f][1][kind, s]
@@ -1051,10 +1053,12 @@ def test_verbose_tells_of_laws_then_of_models(xy, capsys, monkeypatch):
     monkeypatch.setattr("harfe._core.progress._TICK", 1e9)
     model = HARFERegressorCV(**SMALL, n_jobs=1, verbose=True).fit(*xy)
     lines = capsys.readouterr().err.splitlines()
-    # 18 laws; matches, trained features and fits on y on a fold, and the law of all rows; then
-    # these go on to the other folds, and the models of all rows
+    # 18 laws; matches and fits on y on a fold, and the law of all rows; trained features, as
+    # matches lose; then these go on to the other folds, and the models of all rows
     assert [line.partition(" fits")[0] for line in lines[:29]] == [
-        *(f"harfe: {done} of 25" for done in range(1, 23)),
+        *(f"harfe: {done} of 25" for done in range(1, 19)),
+        *(f"harfe: {done} of 24" for done in range(19, 22)),
+        "harfe: 22 of 25",
         *(f"harfe: {done} of 29" for done in range(23, 30)),
     ]
     assert "(law fours)" in lines[0]

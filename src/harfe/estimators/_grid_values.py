@@ -16,7 +16,7 @@ _ALPHAS = (1e-12, 10.0)
 _SMALLEST_SIZE, _LARGEST_SIZE = 2, 400
 
 # The largest size under a learned law grows with the cube root of the rows, up to a limit.
-_SIZE_GROWTH, _LIMIT = 80, 4000
+_SIZE_GROWTH, _LIMIT = 80, 2000
 
 
 def candidate_orders(orders: Any, d: int) -> list[Any]:
@@ -78,7 +78,7 @@ def candidate_sizes(
 
 
 def largest_size(n_rows: float) -> int:
-    """The largest size to try under a learned law: 800 for 1000 rows, 3700 for 100 000."""
+    """The largest size to try under a learned law: 800 for 1000 rows, 2000 from 16 000 on."""
     return min(max(_LARGEST_SIZE, round(_SIZE_GROWTH * np.cbrt(n_rows))), _LIMIT)
 
 

@@ -21,7 +21,8 @@ from harfe.estimators._explaining import Explainable
 from harfe.estimators._saving import Saving
 from harfe.estimators._terms import TermMethods
 from harfe.explain.inputs.summary import InputSummary
-from harfe.features.mixed_law import Law
+from harfe.features.law import FeatureLaw
+from harfe.features.mixed_law import Law, MixedLaw
 from harfe.features.transformer import resolve_law
 from harfe.model.expansion import Expansion
 from harfe.model.link import Link, find_link
@@ -176,6 +177,8 @@ class ExpansionRegressor(
             input_scale=self.input_scale,
             input_clip=self.input_clip,
             column_scale=self.column_scale,
+            # A given law has scales of its own for each input, as if it were learned.
+            keep_tails=isinstance(self.law, FeatureLaw | MixedLaw),
             # A search that is free to choose one replaces this.
             input_warp="none" if self.input_warp == "auto" else self.input_warp,
         )

@@ -92,9 +92,11 @@ class HARFERegressor(CallbackSupportMixin, ExpansionRegressor):
         units.
     input_clip : float or None, default=5.0
         Clip inputs that have values further than this many robust spreads (interquartile range
-        over 1.349) from their median, and more than three times as far as the outermost hundredth
-        of the rows begins; None clips nothing, as in the paper. The bounds are part of
-        the fitted function and appear in names such as ``sin(0.31*clip(age, 18, 95))``.
+        over 1.349) from their median; None clips nothing, as in the paper. With a given `law`,
+        which has a scale for each input, values within three times the distance at which the
+        outermost hundredth of the rows begins are not clipped, so that the tail of a skewed input
+        stays. The bounds are part of the fitted function and appear in names such as
+        ``sin(0.31*clip(age, 18, 95))``.
     input_warp : {"none", "log", "rank"}, default="none"
         Monotone functions that even out skewed inputs before sines of them are taken. "log" takes
         the logarithm of positive inputs that range over more than a factor of 10, and asinh of

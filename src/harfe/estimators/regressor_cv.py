@@ -106,7 +106,7 @@ class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
     n_nonzero_coefs : int or array, default=20
         Candidates for the size s, the number of features kept. An int takes that many from 2 to
         the largest: 80 times the cube root of the rows with a learned law (but 400 at least and
-        4000 at most), 400 in a grid, and never more than distinct rows in a training fold.
+        2000 at most), 400 in a grid, and never more than distinct rows in a training fold.
     alphas : int or array, default=14
         Candidates for `alpha`. An int takes that many from 1e-12 to 10.
     cv : int, splitter, iterable or None, default=None
@@ -129,14 +129,16 @@ class HARFERegressorCV(CallbackSupportMixin, ExpansionRegressor):
         Warp of the inputs, as in :class:`HARFERegressor`. With "auto", laws of inputs as they are,
         of their logarithms and of their ranks compete; in a grid it is "none".
     link : {"auto", "none", "log", "yeo-johnson"}, default="auto"
-        Scale of the target, as in :class:`HARFERegressor`. With "auto", a skewed target is fitted on
-        the scale of its logarithm (if it is positive) or of a power if that clearly lowers the error
-        on held-out rows; in a grid, with several targets or with `scoring` it is "none". With a
-        link, errors and scores of the search are those on its scale, unless `scoring` is given,
+        Scale of the target, as in :class:`HARFERegressor`. With "auto", a skewed target is fitted
+        on the scale of its logarithm (if it is positive) or of a power if that clearly lowers the
+        error on held-out rows; in a grid, with several targets or with `scoring` it is "none". With
+        a link, errors and scores of the search are those on its scale, unless `scoring` is given,
         which sees the units of y.
     activation, weights, bias, interaction_cst, variable_weights, max_iter, tol, fit_intercept, \
 input_scale, input_clip, column_scale, memory_budget
-        As in :class:`HARFERegressor`.
+        As in :class:`HARFERegressor`; but under a learned law, whose scales adapt to each input,
+        `input_clip` clips only beyond three times the distance at which the outermost hundredth of
+        the rows begins, so that the tail of a skewed input stays.
     n_jobs : int or None, default=None
         Number of candidates and folds fitted side by side, in threads of this process. None and -1
         use all threads that numba may use (``numba.set_num_threads``; one in joblib's workers),
@@ -205,7 +207,8 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         to the reference instead of an objective. The out-of-fold residuals behind ``uncertainty_``
         account for the selection: the rows of a fold are predicted with a law fitted without them,
         and with the size and kind of fit chosen on the other folds. If `fit_` is "refined" or
-        "trained", ``weights_`` and ``bias_`` hold the trained features in place of those they started from.
+        "trained", ``weights_`` and ``bias_`` hold the trained features in place of those they
+        started from.
 
     See Also
     --------

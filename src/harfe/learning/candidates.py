@@ -203,7 +203,10 @@ def sampling_notes(n_rows: int) -> list[str]:
     """State which parts of learning a law use a sample of this many rows; empty if none does."""
     notes = []
     if n_rows > MOST_ROWS:
-        notes.append(f"the likelihood of a law is computed on {MOST_ROWS} of the {n_rows} rows")
+        joint = f" ({JOINT_ROWS} for joint laws)" if n_rows > JOINT_ROWS else ""
+        notes.append(
+            f"the likelihood of a law is computed on {MOST_ROWS} of the {n_rows} rows{joint}"
+        )
     if n_rows > EXACT_ROWS:
         notes.append(f"its reference is fitted to {EXACT_ROWS} of the {n_rows} rows")
     if n_rows > most_points(n_rows):

@@ -68,7 +68,7 @@ class StandardRows:
         scale = None if link == "none" else find_link(y, weights, link)
         if scale is not None:
             y = scale.forward(y)
-        found = find_map(X, weights, input_clip, input_warp)
+        found = find_map(X, weights, input_clip, input_warp, keep_tails=True)
         X = found.apply(X)
         units = measure_units(X, weights, input_scale)
         share = weights / weights.sum()

@@ -153,7 +153,7 @@ class LawSearch:
             return
         self.weights = self.race.stacked()
         warp = self.race.input_warp(self.weights)
-        framing = replace(self.template.framing, input_warp=warp)
+        framing = replace(self.template.framing, input_warp=warp, keep_tails=True)
         self.template = replace(self.template, framing=framing)
         self.settings = replace(self.settings, visible=self.race.held_out_error())
         self._alive = self._parts if self._fits_rows else [p for p in self._parts if p != _TRAINED]

@@ -23,6 +23,7 @@ from harfe.features.transformer import seed_of
 from harfe.features.units import INPUT_SCALES, INPUT_WARPS, varies
 from harfe.learning.candidates import (
     CANDIDATES,
+    JOINT_ROWS,
     MOST_ROWS,
     LawFit,
     LawSettings,
@@ -305,7 +306,8 @@ class LawRace:
             for k, prior in enumerate(self.priors)
             if any(j == k for j, _ in self.judged)
         }
-        n_rows = min(len(law.data.Z), MOST_ROWS)
+        joint = law.kernel is not None and law.kernel.full
+        n_rows = min(len(law.data.Z), JOINT_ROWS if joint else MOST_ROWS)
         return LearnedLaw(law.law, law.name, errors, law.noise, law.variance, n_rows, columns)
 
 

@@ -176,6 +176,8 @@ class Framing:
     input_clip: float | None = None
     column_scale: str = "rms"
     input_warp: str = "none"
+    # Under a learned law, see `harfe.features.units.find_map`.
+    keep_tails: bool = False
 
     def check_memory(
         self, n_rows: int, n_features: int, n_targets: int, *, largest_support: int, graded: bool
@@ -210,7 +212,7 @@ class Framing:
         systems of a path down to them if `graded`. With a `sample`, the problem is of these rows
         only.
         """
-        found = find_map(X, weights, self.input_clip, self.input_warp)
+        found = find_map(X, weights, self.input_clip, self.input_warp, self.keep_tails)
         X = found.apply(X)
         units = measure_units(X, weights, self.input_scale)
         pool = drawn.in_user_units(units)

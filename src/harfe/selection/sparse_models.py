@@ -307,7 +307,8 @@ def sparse_on_fold(
             )
             continue
         for model in paths.get(kind, []):
-            s = len(model.support)
+            # A reference that is constant on these rows has no features: the smallest model.
+            s = max(len(model.support), sizes[0])
             if s in sizes:
                 models[kind, s] = model
                 prediction = law.data.to_targets(model.predict(Z))

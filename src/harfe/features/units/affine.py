@@ -36,26 +36,31 @@ class InputUnits:
 
 
 def find_bounds(
-    X: NDArray[np.float64], weights: NDArray[np.float64], spreads: float | None
+    X: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    spreads: float | None,
+    keep_tails: bool = False,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Bounds far outside the bulk of the rows, for the inputs that exceed them.
 
-    They are `spreads` robust spreads from the median, or three times as far as all rows but the
-    outermost hundredth (at least two) on each side, whichever is farther: the tail of a skewed
-    input is no outlier. An input with all values inside gets infinite ones; with `spreads`
+    They are `spreads` robust spreads from the median. To `keep_tails` of skewed inputs, they are no
+    nearer than three times as far as all rows but the outermost hundredth (at least two) on each
+    side. An input with all values inside gets infinite ones; with `spreads`
     None, every input does.
     """
     infinite = np.full(X.shape[1], np.inf)
     if spreads is None:
         return -infinite, infinite
     units = measure_units(X, weights, "robust")
-    share = min(max(_TAIL, 2 / weights.sum()), 0.5)
-    ends = [share, 1 - share]
-    low, high = np.quantile(X, ends, axis=0, weights=weights, method="inverted_cdf")
     with np.errstate(over="ignore", invalid="ignore"):  # such bounds are never exceeded
-        reach = spreads * units.spread
-        lower = units.centre - np.maximum(reach, _TAIL_REACH * (units.centre - low))
-        upper = units.centre + np.maximum(reach, _TAIL_REACH * (high - units.centre))
+        below = above = spreads * units.spread
+        if keep_tails:
+            share = min(max(_TAIL, 2 / weights.sum()), 0.5)
+            ends = [share, 1 - share]
+            low, high = np.quantile(X, ends, axis=0, weights=weights, method="inverted_cdf")
+            below = np.maximum(below, _TAIL_REACH * (units.centre - low))
+            above = np.maximum(above, _TAIL_REACH * (high - units.centre))
+        lower, upper = units.centre - below, units.centre + above
     exceeded = np.any((lower > X) | (upper < X), axis=0) & np.isfinite(units.spread)
     return np.where(exceeded, lower, -np.inf), np.where(exceeded, upper, np.inf)
 

@@ -130,6 +130,7 @@ def find_map(
     weights: NDArray[np.float64],
     input_clip: float | None,
     warp: str = "none",
+    keep_tails: bool = False,
 ) -> InputMap:
     """Find bounds of the inputs, then warps of the clipped rows.
 
@@ -143,6 +144,9 @@ def find_map(
     input_clip : float or None
         Inputs with values further than this many robust spreads from their median are clipped
         there; None clips none.
+    keep_tails : bool, default=False
+        Whether the tail of a skewed input, which several rows make up, is no outlier: for laws with
+        scales learned for each input. Under one scale for all, rows far out decide too much.
     warp : {"none", "log", "rank"}
         "log" takes logarithms of positive inputs that range over more than a factor of 10, and
         asinh((x - median) / spread) of other inputs with a skewness beyond 1, where that makes them
@@ -154,7 +158,7 @@ def find_map(
     -------
     InputMap
     """
-    lower, upper = find_bounds(X, weights, input_clip)
+    lower, upper = find_bounds(X, weights, input_clip, keep_tails)
     plain = InputMap(lower, upper)
     if warp == "none":
         return plain
@@ -171,7 +175,7 @@ def find_map(
         elif found is not None:
             # What is an outlier before a logarithm need not be one after it.
             raw = np.maximum(X[:, k], x.min()) if isinstance(found, Log) else X[:, k]
-            ends = find_bounds(found.apply(raw)[:, None], weights, input_clip)
+            ends = find_bounds(found.apply(raw)[:, None], weights, input_clip, keep_tails)
             with np.errstate(over="ignore"):
                 lower[k], upper[k] = (found.inverse(end)[0] for end in ends)
             if isinstance(found, Log):
