@@ -35,6 +35,7 @@ from harfe.features.transformer import seed_of
 from harfe.features.units import find_map, varies
 from harfe.learning.candidates import CANDIDATES, WARPED, LawSettings, sampling_notes
 from harfe.learning.likelihood import Prior
+from harfe.learning.standard_rows import MOST_ROWS
 from harfe.model.uncertainty import Uncertainty
 from harfe.selection.engine.limited import LimitedPlan
 from harfe.selection.engine.search import Search
@@ -571,7 +572,9 @@ n_iter_, history_, stop_reason_, seed_, inputs_, uncertainty_, n_features_in_, f
         """Candidates for a learned law, within the constraint and without duplicates."""
         cap = CAPS[self.interaction_cst] if self.interaction_cst else np.inf
         if self.input_warp == "auto":
-            logs = find_map(data.X, data.weights, self.input_clip, "log").warped.any()
+            # What a law will see of many rows.
+            some = slice(None, None, -(-len(data.X) // MOST_ROWS))
+            logs = find_map(data.X[some], data.weights[some], self.input_clip, "log").warped.any()
             warped = [prior for prior in WARPED.values() if logs or prior.input_warp != "log"]
             candidates = [*CANDIDATES.values(), *warped]
         else:

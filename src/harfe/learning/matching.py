@@ -49,6 +49,9 @@ _SCREENING_MULTIPLE = 100
 
 _FILL_BLOCK = 64
 
+# Rows predicted at a time: features of all rows would not fit in memory.
+_PREDICT_BLOCK = 4096
+
 # A feature is dependent if the chosen ones leave less than this share of its power.
 _DEPENDENT = 1e-9
 
@@ -165,7 +168,10 @@ class Matched:
 
     def predict(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Values at standardised rows, shape (rows, targets)."""
-        return np.asarray(self.features.evaluate(Z) @ self.coef.T + self.intercept)
+        out = np.empty((len(Z), len(self.intercept)))
+        for rows in blocks(len(Z), _PREDICT_BLOCK):
+            out[rows] = self.features.evaluate(Z[rows]) @ self.coef.T + self.intercept
+        return out
 
 
 @dataclass(frozen=True)
