@@ -558,7 +558,8 @@ def test_a_stack_must_pay(xy, monkeypatch, single):
     assert "+" in forced.learned_law_.candidate
     assert isinstance(model.law_, FeatureLaw)
     assert "+" not in model.learned_law_.candidate
-    assert model.learned_law_.errors == forced.learned_law_.errors
+    # Candidates do not depend on what becomes of them; threads may round their sums differently.
+    assert model.learned_law_.errors == pytest.approx(forced.learned_law_.errors, rel=1e-12)
 
 
 @pytest.mark.usefixtures("two_laws")

@@ -48,7 +48,8 @@ _INVISIBLE = 0.01
 # Maximum number of features to refine: a step costs the square of the number of parameters, of
 # which there may be so many. More if even the largest match is no closer to the reference than the
 # reference is to new rows.
-_MOST_REFINED, _MOST_IF_PRECISE, _MOST_PARAMETERS = 140, 200, 600
+_MOST_REFINED, _MOST_PARAMETERS = 140, 600
+_MOST_IF_PRECISE, _PARAMETERS_IF_PRECISE = 200, 1000
 
 # Trained sizes are the largest and thirds of it down to this one.
 _SMALLEST_TRAINED, _TRAINED_RATIO = 30, 2.8
@@ -260,10 +261,12 @@ def _matches(template: Template, law: LawFit, settings: SparseSettings) -> dict[
         plain = match(template.sampling(law.law).draw(), points, sizes)
         if "matched" in kinds:
             paths["matched"] = plain
-        most = _MOST_REFINED if plain[-1].gap < visible else _MOST_IF_PRECISE
+        most, parameters = _MOST_REFINED, _MOST_PARAMETERS
+        if plain[-1].gap >= visible:
+            most, parameters = _MOST_IF_PRECISE, _PARAMETERS_IF_PRECISE
         # A reference that is constant has no features.
         per_feature = 1 + np.sum(plain[-1].features.present) / max(1, len(plain[-1].support))
-        small = [s for s in sizes if s <= min(most, _MOST_PARAMETERS / per_feature)]
+        small = [s for s in sizes if s <= min(most, parameters / per_feature)]
         if "refined" in kinds:
             paths["refined"] = []
         if "refined" in kinds and small:
