@@ -424,6 +424,7 @@ class LawSearch:
         if self._model is not _ALL:
             return choice, self._fit(self._model, choice), refused
         kinds, without = self.settings.kinds, list[str]()
+        kept: tuple[Choice, Matched] | None = None
         while True:
             if self._is_data(choice):
                 return choice, self.data_fits[_ALL], refused
@@ -435,14 +436,19 @@ class LawSearch:
             gaps = [models[kind, s].gap for models in known if (kind, s) in models]
             usual = max(gaps, default=np.inf)
             model = close_model(path, s, usual, self.settings.visible)
+            closest = min(path, key=lambda model: model.gap)
             if model is not None:
+                if kept is not None and kept[1].gap <= model.gap and not self._fits_rows:
+                    # What was refused is still closer to the reference than this.
+                    return kept[0], self._matched_fit(_ALL, kept[1]), refused
                 return choice, self._matched_fit(_ALL, model), refused
+            if kept is None or closest.gap < kept[1].gap:
+                kept = choice, closest
             refused.append(f"{kind} features")
             without.append(kind)
             # Fits on y of all rows are only made where they are chosen at once.
             if not self.cells.any_left(self._judged, [*without, "data"]):
-                best = min(path, key=lambda model: model.gap)
-                return choice, self._matched_fit(_ALL, best), refused
+                return kept[0], self._matched_fit(_ALL, kept[1]), refused
             choice = self._choice(_ALL, without)
 
     def _extent(self) -> str:
