@@ -58,6 +58,9 @@ _NOISY = 0.03
 # are dropped at the end, for this share of their price, and a few steps follow.
 JOINT_ROWS, _JOINT_SHARE, _JOINT_STEPS = 1000, 0.5, 10
 
+# A feature of so many inputs has 2^8 components, and explanations go through all of them.
+_MOST_JOINT = 8
+
 # If there are more inputs, only those to which the likelihood is most sensitive are kept.
 _MOST_INPUTS = 100
 _SCREENING_ROWS, _SCREENING_STEPS = 200, 10
@@ -296,6 +299,8 @@ def _fit_kernel(prior: Prior, data: StandardRows, settings: LawSettings) -> Kern
     theta, value = last.descend(theta, _LAST_STEPS)
     if prior.full:
         places = last.worth_keeping(theta, value, _JOINT_SHARE)
+        strengths = last.settings(theta).strengths()[places]
+        places = np.sort(places[np.argsort(-strengths, kind="stable")[:_MOST_JOINT]])
         if len(places) < len(kept):
             kept, last, theta = kept[places], last.restricted(places), last.without(theta, places)
             theta, _ = last.descend(theta, _JOINT_STEPS)

@@ -60,6 +60,9 @@ _SMALLEST_TRAINED, _TRAINED_RATIO = 30, 2.8
 _TRAINING_POINTS, _ROW_SHARE, _PASSES = 18_000, 1 / 3, 40
 _VISITS, _FEWEST_PASSES, _MOST_PASSES = 3_000_000, 8, 100
 
+# Explanations need all sets of inputs within features, and refuse more than this.
+_MOST_SUBSETS = 2**18
+
 # Seconds that training takes for a feature at a point.
 _TRAINING_COST = 3e-9
 
@@ -189,6 +192,8 @@ def trained_models(
             targets = (rows.y - data.centre) / data.unit
             weights = rows.weights / rows.weights.mean()
             points = Points(data.standardise(rows.X), targets, weights, law.noise)
+        most = _MOST_SUBSETS >> max(law.law.orders)
+        sizes = [s for s in sizes if s <= most] or [min(sizes)]
         pool = template.sampling(law.law).draw()
         return [_trained(law, pool, points, s, passes, template.seed) for s in sizes]
 
