@@ -34,6 +34,7 @@ from harfe.selection.rows import Data, extent_of_sample, sample_fold
 from harfe.selection.sparse_models import (
     SparseSettings,
     close_model,
+    explainable_size,
     fit_data,
     match_cost,
     matched_fit,
@@ -87,7 +88,10 @@ def models_of_all(
     template: Template, law: LawFit, settings: SparseSettings, data: Data
 ) -> dict[str, list[Matched]]:
     """Sparse models of all rows by kind, the smallest first."""
-    return sparse_paths(template, law, settings, data)
+    # This law may use more inputs than those of the folds.
+    most = explainable_size(law)
+    trained = tuple(sorted({min(s, most) for s in settings.to_train}))
+    return sparse_paths(template, law, replace(settings, trained=trained), data)
 
 
 @dataclass

@@ -160,6 +160,11 @@ def trained_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(out[::-1])
 
 
+def explainable_size(law: LawFit) -> int:
+    """Most features of a law whose components can all be gone through."""
+    return _MOST_SUBSETS >> max(law.law.orders)
+
+
 def _visits(n_rows: int) -> tuple[int, int]:
     """Number of points that training uses, and of passes over them."""
     if n_rows <= EXACT_ROWS:
@@ -192,7 +197,7 @@ def trained_models(
             targets = (rows.y - data.centre) / data.unit
             weights = rows.weights / rows.weights.mean()
             points = Points(data.standardise(rows.X), targets, weights, law.noise)
-        most = _MOST_SUBSETS >> max(law.law.orders)
+        most = explainable_size(law)
         sizes = [s for s in sizes if s <= most] or [min(sizes)]
         pool = template.sampling(law.law).draw()
         return [_trained(law, pool, points, s, passes, template.seed) for s in sizes]
